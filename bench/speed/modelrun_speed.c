@@ -174,7 +174,7 @@ static bool open_model(pair *p, const options *o, char *folder, size_t size, cha
     const bool written = mr_temporary_random(o->config ? o->config : own, folder, size, why);
     if (!o->config) unlink(own);
     if (!written) return false;
-    const bool ok = mr_model_open(folder, &p->model, why);
+    const bool ok = mr_model_open(folder, NULL, &p->model, why);
     mr_remove_random(folder); /* what is mapped stays */
     if (!ok || strcmp(p->model.config.type, "llama") == 0) return ok;
     return app_refuse(why, "the plain loops know llama alone");

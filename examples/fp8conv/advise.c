@@ -20,7 +20,7 @@ enum { TILE_INPUTS = 128, TILE_OUTPUTS = 512, TOKENS = 128, STEPS = 4, GENERATIO
 
 /* ---- the routes ---- */
 
-typedef enum source { FOR_FP8 = 1, FOR_FP4 = 2, FOR_NUMBERS = 4, FOR_ANY = 7 } source;
+typedef enum source { FOR_FP8 = 1, FOR_FP4 = 2, FOR_NUMBERS = 4, FOR_OTHER = 8, FOR_ANY = 15 } source;
 
 /* What is done to a tile before it is multiplied, one after the other. */
 typedef struct step {
@@ -57,8 +57,8 @@ static const route routes[] = {
       NULL },
     { "ratio", "codes / (448/240), scales x (448/240)", FOR_FP8, true, false, FC_RATIO, FC_AS_FP8, TRN_F8_E4M3, true,
       { NOTHING }, NULL },
-    { "requant", "quantised anew, with fresh scales", FOR_FP8 | FOR_NUMBERS, true, false, FC_REQUANT, FC_AS_FP8,
-      TRN_F8_E4M3, true, { NOTHING }, NULL },
+    { "requant", "quantised anew, with fresh scales", FOR_FP8 | FOR_NUMBERS | FOR_OTHER, true, false, FC_REQUANT,
+      FC_AS_FP8, TRN_F8_E4M3, true, { NOTHING }, NULL },
     { "widen", "codes of four bits as Trainium's E4M3", FOR_FP4, true, false, FC_HALVE, FC_AS_FP8, TRN_F8_E4M3, true,
       { NOTHING }, NULL },
     { "table", "uint8 in memory, a table looked up by GpSimdE, BF16", FOR_FP8 | FOR_FP4, false, true, FC_RELABEL,
@@ -67,11 +67,11 @@ static const route routes[] = {
     { "bits", "uint8 in memory, bits moved by VectorE, BF16", FOR_FP8, false, true, FC_RELABEL, FC_AS_FP8, TRN_BF16,
       true, { INTEGERS, INTEGERS, JOIN, TIMES },
       "codes below 2^-6 are subnormal BF16 before the last step: that VectorE keeps those is assumed" },
-    { "bf16", "BF16 in memory", FOR_FP8 | FOR_FP4, true, false, FC_HALVE, FC_AS_BF16, TRN_BF16, false, { NOTHING },
-      NULL },
-    { "plain", "as it is", FOR_NUMBERS, false, true, FC_HALVE, FC_AS_FP8, TRN_BF16, false, { NOTHING }, NULL },
-    { "mx", "MX: words and powers of two", FOR_FP8 | FOR_FP4, true, false, FC_HALVE, FC_AS_MX, TRN_F8_E4M3FN, false,
+    { "bf16", "BF16 in memory", FOR_FP8 | FOR_FP4 | FOR_OTHER, true, false, FC_HALVE, FC_AS_BF16, TRN_BF16, false,
       { NOTHING }, NULL },
+    { "plain", "as it is", FOR_NUMBERS, false, true, FC_HALVE, FC_AS_FP8, TRN_BF16, false, { NOTHING }, NULL },
+    { "mx", "MX: words and powers of two", FOR_FP8 | FOR_FP4 | FOR_OTHER, true, false, FC_HALVE, FC_AS_MX,
+      TRN_F8_E4M3FN, false, { NOTHING }, NULL },
 };
 enum { ROUTES = sizeof routes / sizeof routes[0] };
 
@@ -115,7 +115,8 @@ static void measure_item(const fc_catalogue *c, const fc_item *w, const route *r
         return;
     }
     out->weights += (double)fc_size(&w->tensor);
-    out->scales += bytes_of_input(c, w->old_scale) + bytes_of_input(c, w->second_scale);
+    for (int p = QUANT_SCALE; w->quant && p < QUANT_PARTS; p++)
+        out->scales += bytes_of_input(c, fc_item_at(c, w->quant->part[p]));
 }
 
 static void measure(const fc_catalogue *c, const route *r, outcome *out)
@@ -128,6 +129,12 @@ static void measure(const fc_catalogue *c, const route *r, outcome *out)
     out->tally.not_finite = out->tally.inexact = out->tally.inexact_large = 0;
     out->tally.noise = 0;
 }
+
+/* Codes of four bits that FP8 holds count as FP4. */
+static const source source_of[FC_KINDS] = { [FC_IS_NUMBERS] = FOR_NUMBERS, [FC_IS_FP8] = FOR_FP8,
+                                            [FC_IS_INT8] = FOR_OTHER,      [FC_IS_INT4] = FOR_FP4,
+                                            [FC_IS_NF4] = FOR_OTHER,       [FC_IS_MXFP4] = FOR_FP4,
+                                            [FC_IS_NVFP4] = FOR_FP4 };
 
 /* Reads the checkpoint once, and writes nothing. false: the checkpoint itself is refused. */
 static bool try_route(const fc_options *asked, const route *r, outcome *out, int *sources)
@@ -142,7 +149,7 @@ static bool try_route(const fc_options *asked, const route *r, outcome *out, int
     for (int i = 0; ok && i < c.items; i++) {
         const fc_item *w = &c.item[i];
         if (!fc_is_weight(w)) continue;
-        *sources |= w->kind == FC_IS_FP8 ? FOR_FP8 : w->kind == FC_IS_NUMBERS ? FOR_NUMBERS : FOR_FP4;
+        *sources |= (int)source_of[w->kind];
         c.work += fc_size(&w->tensor);
     }
     c.started = app_now();

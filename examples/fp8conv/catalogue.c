@@ -99,17 +99,29 @@ static fc_side side_of(const fc_catalogue *c, const st_file *file)
     return trn_format_from_name(mark) == TRN_F8_E4M3 ? FC_NEURON : FC_OCP;
 }
 
+/* Small tensors that say how others are to be read are looked at before anything is converted. */
+static bool keep_said(const st_tensor *t, fc_item *item)
+{
+    static const char *const end[] = { ".weight_shape", "g_idx", "bitsandbytes__nf4", "bitsandbytes__fp4" };
+    bool says = false;
+    for (size_t i = 0; i < sizeof end / sizeof end[0]; i++) says = says || ckpt_ends(t->name, end[i]);
+    if (!says) return true;
+    item->said = malloc(st_bytes(t) + 1);
+    if (item->said) memcpy(item->said, t->data, st_bytes(t));
+    return item->said != NULL;
+}
+
 static bool add_shard(fc_catalogue *c, int shard, char *why)
 {
     const st_file *file = fc_shard(c, shard, why);
     for (int i = 0; file && i < file->count; i++) {
-        fc_item item = { .tensor = file->tensor[i], .shard = shard, .index = i, .old_scale = -1, .scale = -1,
-                         .second_scale = -1 };
+        fc_item item = { .tensor = file->tensor[i], .shard = shard, .index = i, .old_scale = -1, .scale = -1 };
         item.side = side_of(c, file);
         item.tensor.data = NULL;
         item.tensor.name = strdup(file->tensor[i].name);
         item.view = item.result = item.tensor;
-        if (item.tensor.name && fc_add(c, &item) >= 0) continue;
+        if (item.tensor.name && keep_said(&file->tensor[i], &item) && fc_add(c, &item) >= 0) continue;
+        free(item.said);
         free(item.tensor.name);
         return io_fail(why, c->options->in, "there is not enough memory for its tensors");
     }
@@ -136,11 +148,15 @@ void fc_catalogue_close(fc_catalogue *c)
         if (c->item[i].result.name != c->item[i].tensor.name) free(c->item[i].result.name);
         free(c->item[i].tensor.name);
         fc_source_close(&c->item[i]);
+        free(c->item[i].said);
         free(c->item[i].out_scale);
         free(c->item[i].mx_scale);
     }
     free(c->item);
     free(c->by_name);
+    quant_map_free(&c->map);
+    free(c->seen);
+    free(c->list);
     fc_forget_files(c);
     fc_rules_free(&c->rules);
     ckpt_close(&c->input);

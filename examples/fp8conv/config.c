@@ -459,7 +459,7 @@ bool fc_no_loader(const fc_catalogue *c, char *because, size_t size)
                  (long long)block[1]);
     else if (shared == SHARED_BY_BLOCK && strcmp(scheme_of(c), "static") == 0)
         snprintf(because, size, "activations have static scales, and loaders take none beside blocks");
-    else if (cJSON_IsObject(field(c->rules.config, "quantization")))
+    else if (cJSON_IsObject(field(c->rules.said.config, "quantization")))
         snprintf(because, size, "TensorRT-LLM knows no scales of these names and shapes");
     return because[0] != '\0';
 }

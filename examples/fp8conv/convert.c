@@ -53,14 +53,14 @@ static void cut(fc_work *w)
     if (w->item->transposed && w->piece_rows < BAND) w->piece_rows = BAND;
     if (w->item->form == FC_AS_MX) {
         w->piece_columns = w->columns;
-        w->piece_rows = fc_parts(w->piece_rows, BAND) * BAND;
+        w->piece_rows = quant_parts(w->piece_rows, BAND) * BAND;
     }
-    w->pieces = fc_parts(w->rows, w->piece_rows) * fc_parts(w->columns, w->piece_columns);
+    w->pieces = quant_parts(w->rows, w->piece_rows) * quant_parts(w->columns, w->piece_columns);
 }
 
 static fc_piece piece_at(const fc_work *w, int64_t number)
 {
-    const int64_t abreast = fc_parts(w->columns, w->piece_columns);
+    const int64_t abreast = quant_parts(w->columns, w->piece_columns);
     const int64_t row = number / abreast * w->piece_rows, column = number % abreast * w->piece_columns;
     return (fc_piece){ row, least(w->piece_rows, w->rows - row), column, least(w->piece_columns, w->columns - column),
                        row * w->columns + column };
@@ -76,12 +76,13 @@ bool fc_next_tile(const fc_work *w, const fc_piece *p, fc_tile *t)
         t->column = p->column;
     }
     if (t->row == p->row + p->rows) return false;
-    t->rows = least(least(fc_grid_rows_left(in, t->row), fc_grid_rows_left(out, t->row)), p->row + p->rows - t->row);
-    t->columns = least(least(fc_grid_columns_left(in, t->column), fc_grid_columns_left(out, t->column)),
+    t->rows = least(least(quant_grid_rows_left(in, t->row), quant_grid_rows_left(out, t->row)),
+                    p->row + p->rows - t->row);
+    t->columns = least(least(quant_grid_columns_left(in, t->column), quant_grid_columns_left(out, t->column)),
                        p->column + p->columns - t->column);
     t->first = (t->row - p->row) * p->columns + t->column - p->column;
-    t->in = fc_grid_group(in, t->row, t->column);
-    t->out = fc_grid_group(out, t->row, t->column);
+    t->in = quant_grid_group(in, t->row, t->column);
+    t->out = quant_grid_group(out, t->row, t->column);
     return true;
 }
 
@@ -230,7 +231,7 @@ static void convert_codes(const fc_work *w, const fc_piece *p, unsigned char *ou
     fc_ledger ledger = { .tally = tally, .judge = &judge };
     uint64_t count[FC_MAGNITUDES];
     for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);) {
-        const float in_scale = fc_scale_at(item->in_scale, t.in), out_scale = item->out_scale[t.out];
+        const float in_scale = fc_scale_at(item->values.scale, t.in), out_scale = item->out_scale[t.out];
         if (!w->table) {
             fc_ledger_flush(&ledger);
             fc_table_of_scales(item->side, o->to, in_scale, out_scale, &own);

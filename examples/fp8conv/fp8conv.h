@@ -12,8 +12,8 @@
  *     catalogue.c  all tensors of all shards, and where their bytes are
  *     rules.c      what config.json and its like say of modules that stay as they are
  *     recipe.c     the same of recipe.yaml
- *     packed.c     weights of four bits, and formats that are refused
- *     names.c      which tensor is whose scale; which tensors are quantised
+ *     packed.c     what becomes of weights of four and eight bits: names, shapes, new scales
+ *     names.c      what each tensor is to the conversion; which tensors are quantised
  *     codes.c      values, the tables that convert codes, and --codes
  *     plan.c       groups of elements that share a scale; the scales that go in and come out
  *     convert.c    codes to codes, numbers to codes, in pieces
@@ -38,6 +38,8 @@
 
 #include "app/files.h"
 #include "io/checkpoint.h"
+#include "io/quant/foreign.h"
+#include "io/quant/values.h"
 #include "io/stage.h"
 #include "rules.h"
 
@@ -48,7 +50,16 @@ typedef enum fc_mode { FC_HALVE, FC_RATIO, FC_REQUANT, FC_RELABEL, FC_MODES } fc
 typedef enum fc_grain { FC_GRAIN_KEPT, FC_PER_TENSOR, FC_PER_CHANNEL, FC_PER_BLOCK } fc_grain;
 
 /* What quantised weights are in the input, and what becomes of them. */
-typedef enum fc_kind { FC_IS_NUMBERS, FC_IS_FP8, FC_IS_MXFP4, FC_IS_NVFP4, FC_KINDS } fc_kind;
+typedef enum fc_kind {
+    FC_IS_NUMBERS,
+    FC_IS_FP8,
+    FC_IS_INT8,
+    FC_IS_INT4,
+    FC_IS_NF4,
+    FC_IS_MXFP4,
+    FC_IS_NVFP4,
+    FC_KINDS
+} fc_kind;
 typedef enum fc_form { FC_UNASKED, FC_AS_FP8, FC_AS_BF16, FC_AS_MX, FC_FORMS } fc_form;
 
 enum { FC_GLOBS = 32 };
@@ -66,9 +77,10 @@ typedef struct fc_options {
     int64_t block[2];
     fc_form form[FC_KINDS]; /* of each kind of weights */
     bool power_of_two, quantise, no_new_scales, keep_run_scales, check, verify, each, about, schema, force;
-    bool no_rules, advise, block_given;
+    bool no_rules, advise;
     int threads, generation; /* 0: all */
-    fc_globs include, exclude, scale_names, run_scales;
+    fc_globs include, exclude, run_scales;
+    quant_asked asked; /* of scales */
     const char *json, *csv;
 } fc_options;
 
@@ -79,25 +91,9 @@ const char *fc_kind_text(fc_kind kind); /* "MXFP4" */
 
 /* ---- groups of elements that share a scale ---- */
 
-static inline int64_t fc_parts(int64_t size, int64_t part) { return size / part + (size % part != 0); }
+typedef quant_grid fc_grid;
 
-typedef struct fc_grid { /* a tensor as [batches, rows, columns], cut into blocks */
-    int64_t batches, rows, columns;
-    int64_t block_batches, block_rows, block_columns;
-    int64_t scale_rows, scale_columns, scales;
-    int64_t whole; /* 1: one scale for the tensor, whatever its shape */
-} fc_grid;
-
-/* The grid of a tensor whose scale has this shape; false when the one does not fit the other. `block` comes first. */
-bool fc_grid_of_scale(const st_tensor *tensor, const st_tensor *scale, const int64_t block[2], fc_grid *grid);
 fc_grid fc_grid_of_grain(const st_tensor *tensor, fc_grain grain, const int64_t block[2]);
-void fc_grid_describe(const fc_grid *grid, char *text, size_t size);
-/* The group of element (row, column), rows counted over all batches, and how far it reaches from there. A grid of one
- * group takes any row and column. */
-int64_t fc_grid_group(const fc_grid *grid, int64_t row, int64_t column);
-int64_t fc_grid_rows_left(const fc_grid *grid, int64_t row);
-int64_t fc_grid_columns_left(const fc_grid *grid, int64_t column);
-
 /* ---- codes ---- */
 
 typedef struct fc_table {
@@ -181,30 +177,30 @@ typedef struct fc_item {
     fc_role role;
     fc_kind kind;
     fc_form form;
+    unsigned char *said; /* the bytes of a part that says something; NULL */
     st_tensor view;  /* its elements as they are written: shape, elements; name and type are nothing */
     bool transposed; /* view is [.., columns, rows] of what is stored */
     bool mx_fp4;     /* FC_AS_MX: codes of four bits, as they were; else of eight */
-    int second_scale; /* NVFP4: of the tensor; -1: none */
-    bool divides;     /* by it */
+    const quant *quant; /* of codes: what they are; NULL: numbers */
     int old_scale, scale; /* of a weight: the one that is read, the one that is written; -1: none */
     int weight;           /* of a scale */
     fc_grid in, out;  /* of codes and numbers */
-    fc_grid source;   /* FC_IS_FP8 read as numbers: of its scale, in what is stored */
-    unsigned char *raw_scale; /* FP4: a byte for each block; FC_AS_MX: what is written, in mx_scale */
-    unsigned char *mx_scale;
-    double *second;           /* one, or one for each matrix */
-    int64_t seconds;
-    float *in_scale, *out_scale; /* in_scale NULL: 1. There while the plan is needed */
+    quant_values values;  /* the scales that go in; there while the plan is needed, or `opened` */
+    bool opened;
+    unsigned char *mx_scale; /* FC_AS_MX: what is written */
+    float *out_scale;
     int uses;                    /* how often the plan will still be asked for */
     bool planned;
     fc_tally tally;
     double scale_error; /* largest relative error of a stored scale against what the mode asks for */
 } fc_item;
 
-/* FP4 that becomes FP8 of the same codes, with a scale for as few of them. */
+/* Codes of four bits that become FP8 of the same numbers, with a scale for as few of them. */
 static inline bool fc_keeps_codes(const fc_item *item, const fc_options *o)
 {
-    return item->kind >= FC_IS_MXFP4 && item->form == FC_AS_FP8 && o->grain == FC_GRAIN_KEPT;
+    const bool fp4 = item->kind == FC_IS_MXFP4 || item->kind == FC_IS_NVFP4;
+    const bool int4 = item->kind == FC_IS_INT4 && item->quant->bits <= 4 && !item->quant->ordered;
+    return (fp4 || int4) && item->form == FC_AS_FP8 && o->grain == FC_GRAIN_KEPT;
 }
 
 static inline bool fc_is_weight(const fc_item *item) { return item->role == FC_CODES || item->role == FC_NUMBERS; }
@@ -224,6 +220,10 @@ typedef struct fc_catalogue {
     const fc_options *options;
     ckpt input;
     fc_rules rules;
+    quant_asked asked;
+    st_tensor *seen; /* copies of the first `named` items' tensors, in the order of names, and where they are */
+    const st_tensor **list;
+    quant_map map;   /* what each of them is */
     int left_alone; /* matrices that the rules leave as they are */
     int run_scales,
         run_kept;     /* scales of activations and caches: converted; as they are, of the side that is written */
@@ -256,10 +256,9 @@ static inline uint64_t fc_size(const st_tensor *t) { return (uint64_t)t->element
 
 /* Roles, partners, results: everything but values. */
 bool fc_assign(fc_catalogue *c, char *why);
-/* Formats that are not read are refused by their names; NULL or a phrase that names one. */
-bool fc_refuse_foreign(const fc_catalogue *c, char *why);
-bool fc_refuse_file(const char *path, char *why); /* before it is opened */
-bool fc_assign_packed(fc_catalogue *c, int *weights, char *why);
+bool fc_refuse_file(const char *path, char *why); /* formats that are not read, before it is opened */
+bool fc_assign_packed(fc_catalogue *c, int *weights, char *why); /* all but FP8 */
+void fc_drop_inputs(fc_catalogue *c, int weight); /* scales of activations beside it */
 bool fc_refuse_leftovers(const fc_catalogue *c, char *why); /* scales that are no one's */
 /* `w` becomes its form: names, shapes, new scales. */
 bool fc_assign_form(fc_catalogue *c, int weight, const char *name, char *why);
@@ -313,6 +312,8 @@ bool fc_source_open(fc_catalogue *c, fc_item *w, char *why); /* the scales that 
 void fc_source_close(fc_item *w);
 bool fc_scales_of_source(fc_item *w, char *why); /* those that go out, where they are the same */
 static inline float fc_scale_at(const float *scale, int64_t group) { return scale ? scale[group] : 1; }
+/* The item of the tensor number `place` in the order of names; -1: of none. */
+static inline int fc_item_at(const fc_catalogue *c, int place) { return place < 0 ? -1 : c->by_name[place]; }
 bool fc_run_pieces(fc_catalogue *c, fc_work *work, char *why); /* tallies are added to the item's, in order */
 bool fc_convert(fc_catalogue *c, int item, const fc_sink *sink, char *why);
 /* The largest finite magnitude of each group, over the limit of what is written. */

@@ -47,20 +47,16 @@ static bool take_form(fc_options *o, fc_kind kind, const char *value, char *why)
 }
 
 APP_READ(take_fp8, fc_options, take_form(o, FC_IS_FP8, value, why))
+APP_READ(take_int8, fc_options, take_form(o, FC_IS_INT8, value, why))
+APP_READ(take_int4, fc_options, take_form(o, FC_IS_INT4, value, why))
+APP_READ(take_nf4, fc_options, take_form(o, FC_IS_NF4, value, why))
 APP_READ(take_mxfp4, fc_options, take_form(o, FC_IS_MXFP4, value, why))
 APP_READ(take_nvfp4, fc_options, take_form(o, FC_IS_NVFP4, value, why))
 
-static bool take_block(void *options, const char *value, char *why)
+static bool take_block(fc_options *o, const char *value, char *why)
 {
-    fc_options *o = options;
-    long long rows, columns;
-    char rest;
-    if (sscanf(value, "%lldx%lld%c", &rows, &columns, &rest) != 2 || rows < 1 || columns < 1 || rows > 1 << 20 ||
-        columns > 1 << 20)
-        return app_refuse(why, "expected ROWSxCOLUMNS, such as 128x128");
-    o->block[0] = rows;
-    o->block[1] = columns;
-    o->block_given = true;
+    if (!quant_ask_block(&o->asked, value, why)) return false;
+    memcpy(o->block, o->asked.block, sizeof o->block);
     return true;
 }
 
@@ -75,13 +71,8 @@ static bool take_glob(fc_globs *list, const char *value, char *why)
 APP_READ(take_include, fc_options, take_glob(&o->include, value, why))
 APP_READ(take_exclude, fc_options, take_glob(&o->exclude, value, why))
 
-static bool take_scale(void *o, const char *value, char *why)
-{
-    if (!strstr(value, "{name}") && !strstr(value, "{base}"))
-        return app_refuse(why, "expected a pattern with {name} or {base}, such as {name}_scale");
-    return take_glob(&((fc_options *)o)->scale_names, value, why);
-}
-
+APP_READ(take_scale, fc_options, quant_ask_scale(&o->asked, value, why))
+APP_READ(take_blocks, fc_options, take_block(o, value, why))
 APP_READ(take_run_scale, fc_options, take_glob(&o->run_scales, value, why))
 APP_READ(take_threads, fc_options, app_parse_number(value, 1, 64, &o->threads, why))
 APP_TAKE(take_pow2, fc_options, power_of_two, true)
@@ -119,9 +110,12 @@ static const app_option option[] = {
     { "--fp8", "FORM", "what FP8 becomes: fp8 (the default), bf16, or mx: Trainium3's words and scales", take_fp8 },
     { "--mxfp4", "FORM", "what MXFP4 becomes: fp8, bf16 or mx; without this it is refused", take_mxfp4 },
     { "--nvfp4", "FORM", "the same for NVFP4", take_nvfp4 },
+    { "--int8", "FORM", "the same for integers of eight bits with scales (W8A8)", take_int8 },
+    { "--int4", "FORM", "the same for integers in words: AWQ, GPTQ, compressed-tensors", take_int4 },
+    { "--nf4", "FORM", "the same for bitsandbytes' NF4 and FP4", take_nf4 },
     { "--scales", "GROUPS", "fresh scales per tensor, channel or block; default: as before, new ones per tensor",
       take_grain },
-    { "--block", "RxC", "how large blocks are: 128x128", take_block },
+    { "--block", "RxC", "how large blocks are: 128x128", take_blocks },
     { "--power-of-two", NULL, "fresh scales are powers of two", take_pow2 },
     { "--quantize", NULL, "quantise BF16, F16 and F32 matrices too, in a checkpoint that has FP8;\n"
                           "one without is always quantised", take_quantise },

@@ -1,106 +1,14 @@
-/* packed.c - weights of four bits with their scales, and formats that are refused by their names.
+/* packed.c - what becomes of weights of four and eight bits: names, shapes, new scales.
  * SPDX-License-Identifier: MIT
- *
- * | format                    | codes                       | scales                                              |
- * |---------------------------|-----------------------------|-----------------------------------------------------|
- * | MXFP4, gpt-oss            | x_blocks U8 [.., G, 16]     | x_scales U8 [.., G]                                 |
- * | MXFP4, compressed-tensors | x.weight_packed U8 [N, K/2] | x.weight_scale U8 [N, K/32]                         |
- * | MXFP4, Quark              | x.weight U8 [N, K/2]        | x.weight_scale U8 [N, K/32]                         |
- * | NVFP4, ModelOpt           | x.weight U8 [N, K/2]        | x.weight_scale F8_E4M3 [N, K/16] * x.weight_scale_2 |
- * | NVFP4, compressed-tensors | x.weight_packed U8 [N, K/2] | x.weight_scale F8_E4M3 / x.weight_global_scale      |
- *
- * The code with the smaller index is in the low half of a byte in all of them.
  */
 #include "fp8conv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/mxfp4.h"
-#include "io/pattern.h"
+enum { NAME = QUANT_NAME };
 
-enum { NAME = 4096, NVFP4_BLOCK = 16 };
-
-/* ---- formats that are not read ---- */
-
-static const struct {
-    const char *method, *format;
-} methods[] = { { "gptq", "GPTQ" },       { "awq", "AWQ" },           { "bitsandbytes", "bitsandbytes" },
-                { "hqq", "HQQ" },         { "aqlm", "AQLM" },         { "quip", "QuIP#" },
-                { "exl2", "EXL2" },       { "exl3", "EXL3" },         { "vptq", "VPTQ" },
-                { "spqr", "SpQR" },       { "eetq", "EETQ" },         { "auto-round", "AutoRound" },
-                { "quanto", "Quanto" },   { "torchao", "torchao" },   { "bitnet", "BitNet" },
-                { "higgs", "HIGGS" },     { "fp_quant", "FP-Quant" }, { "gguf", "GGUF" } };
-
-/* A tensor of such a name is in no other format. */
-static const struct {
-    const char *glob, *format;
-} signs[] = { { "*.g_idx", "GPTQ" },
-              { "*.SCB", "bitsandbytes" },
-              { "*.absmax", "bitsandbytes" },
-              { "*.quant_state.*", "bitsandbytes" },
-              { "*.W_q", "HQQ" },
-              { "*.codebooks", "AQLM" },
-              { "*.Qidxs", "QuIP#" },
-              { "*.q_weight", "EXL2" },
-              { "*.trellis", "EXL3" },
-              { "*.centroids.weight", "VPTQ" },
-              { "*.dense_weights", "SpQR" },
-              { "*.pre_quant_scale", "AWQ of ModelOpt" },
-              { "*.qzeros", "AWQ" },
-              { "*.qweight", "integers packed as AWQ and GPTQ have them" },
-              { "*.weight_shape", "packed integers of compressed-tensors" },
-              { "*.bitmask", "sparse matrices of compressed-tensors" } };
-
-static const char *format_of_method(const fc_catalogue *c)
-{
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
-        if (strcmp(c->rules.method, methods[i].method) == 0) return methods[i].format;
-    return NULL;
-}
-
-static bool refuse(const fc_catalogue *c, const st_tensor *t, const char *format, char *why)
-{
-    return io_fail(why, c->options->in, "its weights are %s (%.200s is there), and fp8conv reads FP8, MXFP4, NVFP4, "
-                                        "BF16, F16 and F32", format, t->name);
-}
-
-static bool is_integer(const st_tensor *t)
-{
-    static const char *const type[] = { "U8", "I8", "I16", "U16", "I32", "U32" };
-    for (size_t i = 0; i < sizeof type / sizeof type[0]; i++)
-        if (strcmp(t->type, type[i]) == 0) return true;
-    return false;
-}
-
-/* Integers where a layer's weights should be. */
-static bool is_packed_somehow(const st_tensor *t)
-{
-    return is_integer(t) && t->rank >= 2 && !strstr(t->name, "scale") &&
-           (ckpt_ends(t->name, ".weight") || strstr(t->name, "weight_packed") || strstr(t->name, "proj") ||
-            strstr(t->name, "experts"));
-}
-
-/* With the signs in their order, the surest first. */
-bool fc_refuse_foreign(const fc_catalogue *c, char *why)
-{
-    const char *method = format_of_method(c);
-    for (size_t s = 0; s < sizeof signs / sizeof signs[0]; s++)
-        for (int i = 0; i < c->named; i++)
-            if (pattern_glob(signs[s].glob, c->item[i].tensor.name))
-                return refuse(c, &c->item[i].tensor, method ? method : signs[s].format, why);
-    for (int i = 0; i < c->named; i++) {
-        const st_tensor *t = &c->item[i].tensor;
-        if (c->item[i].role != FC_COPIED) continue;
-        if (strstr(t->type, "FNUZ")) return refuse(c, t, "FP8 of AMD, FNUZ", why);
-        if (!is_packed_somehow(t)) continue;
-        char format[96];
-        snprintf(format, sizeof format, "%s of a format that is not known%s%.40s", t->type,
-                 c->rules.method[0] ? ", quant_method " : "", c->rules.method);
-        return refuse(c, t, method ? method : format, why);
-    }
-    return true;
-}
+/* ---- files that are not read ---- */
 
 static bool is_gguf(const char *path)
 {
@@ -149,20 +57,14 @@ void fc_set_type(st_tensor *t, const char *type)
     st_measure(t, &bytes, &wrong);
 }
 
-/* [.., N, K/2] and [.., N, K/block]. */
-static bool packed_fits(const st_tensor *t, const st_tensor *scale, int block)
-{
-    const int r = t->rank;
-    if (r < 2 || scale->rank != r) return false;
-    for (int i = 0; i < r - 1; i++)
-        if (t->shape[i] != scale->shape[i]) return false;
-    return t->shape[r - 1] % (block / 2) == 0 && t->shape[r - 1] / (block / 2) == scale->shape[r - 1];
-}
-
 /* ---- what becomes of them ---- */
 
-static const char *const kinds[FC_KINDS] = { "numbers", "FP8", "MXFP4", "NVFP4" };
-static const char *const flags[FC_KINDS] = { NULL, "--fp8", "--mxfp4", "--nvfp4" };
+static const char *const kinds[FC_KINDS] = { "numbers", "FP8", "INT8", "INT4", "NF4", "MXFP4", "NVFP4" };
+static const char *const flags[FC_KINDS] = { NULL,      "--fp8",   "--int8", "--int4",
+                                             "--nf4",   "--mxfp4", "--nvfp4" };
+static const fc_kind kind_of[QUANT_KINDS] = { [QUANT_FP8] = FC_IS_FP8, [QUANT_INT8] = FC_IS_INT8,
+                                              [QUANT_INT4] = FC_IS_INT4,   [QUANT_NF4] = FC_IS_NF4,
+                                              [QUANT_MXFP4] = FC_IS_MXFP4, [QUANT_NVFP4] = FC_IS_NVFP4 };
 
 const char *fc_kind_text(fc_kind kind) { return kinds[kind]; }
 
@@ -180,13 +82,17 @@ static bool take_name(fc_catalogue *c, fc_item *w, const char *name, const char 
 
 /* Which way around it is written. Experts in one tensor: transformers has [expert, inputs, outputs] of everything but
  * MXFP4; Trainium3's MX has inputs first. */
-static void turn(fc_item *w)
+static bool turn(fc_item *w, char *why)
 {
     const bool blocks = ckpt_ends(w->tensor.name, "_blocks") && w->view.rank >= 3;
-    const bool inputs_first = w->kind == FC_IS_FP8 && w->view.rank >= 3 && !ckpt_ends(w->tensor.name, ".weight");
+    const bool eight = w->kind == FC_IS_FP8 || w->kind == FC_IS_INT8;
     const int r = w->view.rank;
-    w->transposed = w->form == FC_AS_MX ? !inputs_first : blocks;
+    if (w->form == FC_AS_MX && eight && !w->quant->outputs)
+        return io_fail(why, w->tensor.name, "nothing says which of its axes counts outputs, and MX needs that: "
+                                            "hidden_size and moe_intermediate_size of config.json would");
+    w->transposed = w->form == FC_AS_MX ? !(eight && w->quant->outputs == -1) : blocks;
     if (w->transposed) w->view = fc_matrix(&w->view, w->view.shape[r - 1], w->view.shape[r - 2]);
+    return true;
 }
 
 static fc_grid grid_of_form(const fc_catalogue *c, const fc_item *w)
@@ -195,6 +101,10 @@ static fc_grid grid_of_form(const fc_catalogue *c, const fc_item *w)
     const int64_t turned[2] = { 1, block[0] };
     const fc_grain grain = c->options->grain;
     if (w->form != FC_AS_FP8) return fc_grid_of_grain(&w->view, FC_PER_TENSOR, block);
+    const bool own = w->kind == FC_IS_INT8 || (w->kind == FC_IS_INT4 && fc_keeps_codes(w, c->options));
+    const bool fresh = w->kind == FC_IS_NF4 || w->kind == FC_IS_INT4;
+    if (grain == FC_GRAIN_KEPT && own) return w->quant->grid;
+    if (grain == FC_GRAIN_KEPT && fresh) return fc_grid_of_grain(&w->view, FC_PER_TENSOR, block);
     if (grain == FC_GRAIN_KEPT) return fc_grid_of_grain(&w->view, FC_PER_BLOCK, w->transposed ? block : turned);
     if (grain == FC_PER_CHANNEL && w->transposed) {
         const int64_t column[2] = { w->view.shape[w->view.rank - 2], 1 };
@@ -250,7 +160,7 @@ bool fc_assign_form(fc_catalogue *c, int i, const char *name, char *why)
         return io_fail(why, w->tensor.name, "it is %s: say what it becomes, %s fp8, %s bf16 or %s mx", kinds[w->kind],
                        flags[w->kind], flags[w->kind], flags[w->kind]);
     w->role = FC_NUMBERS;
-    turn(w);
+    if (!turn(w, why)) return false;
     w->in = w->out = grid_of_form(c, w);
     if (w->form == FC_AS_MX) return assign_mx(c, i, name, why);
     if (!take_name(c, w, name, "", why)) return false;
@@ -263,113 +173,56 @@ bool fc_assign_form(fc_catalogue *c, int i, const char *name, char *why)
 
 /* ---- finding them ---- */
 
-static int named(const fc_catalogue *c, const char *base, const char *end)
+/* Scales of activations that were meant for other codes mean nothing to these. */
+void fc_drop_inputs(fc_catalogue *c, int weight)
 {
-    char text[NAME];
-    return snprintf(text, sizeof text, "%s%s", base, end) < NAME ? fc_find(c, text) : -1;
-}
-
-static bool take_partner(fc_catalogue *c, int weight, int partner, char *why)
-{
-    fc_item *s = &c->item[partner];
-    if (s->role != FC_COPIED)
-        return io_fail(why, c->item[weight].tensor.name, "its scale %.200s has another use", s->tensor.name);
-    s->role = FC_DROPPED;
-    s->weight = weight;
-    return true;
-}
-
-static bool assign_mxfp4(fc_catalogue *c, int i, int scale, const char *name, char *why)
-{
-    fc_item *w = &c->item[i];
-    mxfp4 m;
-    const st_tensor *s = scale >= 0 ? &c->item[scale].tensor : NULL;
-    if (!mxfp4_open(&w->tensor, s, &m, why) || !take_partner(c, i, scale, why)) return false;
-    w->kind = FC_IS_MXFP4;
-    w->old_scale = scale;
-    w->view = *s;
-    if (s->rank < 2) return io_fail(why, w->tensor.name, "it has no rows");
-    w->view = fc_matrix(s, m.rows, m.columns);
-    return fc_assign_form(c, i, name, why);
-}
-
-/* Scales of activations that were meant for FP4 mean nothing to FP8's. */
-static void drop_inputs(fc_catalogue *c, const char *base)
-{
-    static const char *const end[] = { ".input_scale", ".input_global_scale" };
-    for (size_t i = 0; i < sizeof end / sizeof end[0]; i++) {
-        const int s = named(c, base, end[i]);
+    static const char *const pattern[] = { "{base}.input_scale",    "{base}.input_global_scale",
+                                           "{base}.act_scale",      "{base}.scale_input",
+                                           "{base}.qscale_act",     "{base}.activation_scale",
+                                           "{base}.input_scale_ub", "{base}.activation_scaling_factor",
+                                           "{name}_input_scale" };
+    for (size_t i = 0; i < sizeof pattern / sizeof pattern[0]; i++) {
+        const int s = fc_item_at(c, quant_find_by(&c->map, pattern[i], c->item[weight].tensor.name));
         if (s >= 0 && c->item[s].role == FC_COPIED) c->item[s].role = FC_DROPPED;
     }
 }
 
-static bool assign_nvfp4(fc_catalogue *c, int i, int scale, const char *base, const char *name, bool divides,
-                         char *why)
+/* What its dense matrix is called. */
+static void name_of_form(const fc_item *w, char name[NAME])
 {
+    const char *end, *text = w->tensor.name;
+    const size_t n = quant_module(text, &end);
+    const bool blocks = ckpt_ends(end, "blocks");
+    const bool packed = strcmp(end, ".weight_packed") == 0 || strcmp(end, ".qweight") == 0;
+    snprintf(name, NAME, "%.*s%s", (int)(blocks || packed ? n : strlen(text)), text, packed ? ".weight" : "");
+}
+
+static bool assign_packed(fc_catalogue *c, int i, char *why)
+{
+    char name[NAME];
     fc_item *w = &c->item[i];
-    const st_tensor *t = &w->tensor, *s = &c->item[scale].tensor;
-    const char *second_name = divides ? ".weight_global_scale" : ".weight_scale_2";
-    const int second = named(c, base, second_name);
-    if (second < 0) return io_fail(why, t->name, "it is NVFP4, and its second scale %s is missing", second_name + 1);
-    const st_tensor *g = &c->item[second].tensor;
-    if (!packed_fits(t, s, NVFP4_BLOCK))
-        return io_fail(why, t->name, "its shape and that of its scale %.150s do not fit: in NVFP4 a scale is for 16 "
-                                     "codes, 8 bytes", s->name);
-    w->view = fc_matrix(t, t->shape[t->rank - 2], 2 * t->shape[t->rank - 1]);
-    const int64_t rows = t->shape[t->rank - 2], columns = w->view.shape[t->rank - 1];
-    const int64_t matrices = rows && columns ? w->view.elements / rows / columns : 0;
-    if (strcmp(g->type, "F32") != 0 || (g->elements != 1 && g->elements != matrices))
-        return io_fail(why, t->name, "its second scale %.150s is not one F32, or one for each matrix", g->name);
-    w->kind = FC_IS_NVFP4;
-    w->divides = divides;
-    w->second_scale = second;
-    w->old_scale = scale;
-    if (!take_partner(c, i, scale, why) || !take_partner(c, i, second, why)) return false;
-    drop_inputs(c, base);
+    const quant *q = w->quant;
+    if (q->wrong) return snprintf(why, IO_WHY, "%s", q->wrong), false;
+    w->kind = kind_of[q->kind];
+    w->old_scale = fc_item_at(c, q->part[QUANT_SCALE]);
+    for (int p = QUANT_SCALE; p < QUANT_PARTS; p++) {
+        const int part = fc_item_at(c, q->part[p]);
+        if (part < 0) continue;
+        c->item[part].role = FC_DROPPED;
+        c->item[part].weight = i;
+    }
+    w->view = q->view;
+    fc_drop_inputs(c, i);
+    name_of_form(w, name);
     return fc_assign_form(c, i, name, why);
-}
-
-/* x.weight_packed or x.weight, of bytes. *is: it was one of these. */
-static bool assign_bytes(fc_catalogue *c, int i, bool *is, char *why)
-{
-    const st_tensor *t = &c->item[i].tensor;
-    const bool packed = ckpt_ends(t->name, ".weight_packed");
-    char base[NAME], name[NAME];
-    *is = false;
-    if (strcmp(t->type, "U8") != 0 || t->rank < 2 || (!packed && !ckpt_ends(t->name, ".weight"))) return true;
-    fc_module_of(t->name, base, sizeof base);
-    const int scale = named(c, base, ".weight_scale");
-    if (scale < 0 && !packed) return true; /* of another format */
-    if (scale < 0) return io_fail(why, t->name, "its weight_scale is missing");
-    snprintf(name, sizeof name, "%.*s.weight", NAME - 8, base);
-    *is = true;
-    const st_tensor *s = &c->item[scale].tensor;
-    if (s->format == TRN_F8_E4M3FN || s->format == TRN_F8_E4M3)
-        return assign_nvfp4(c, i, scale, base, name, packed, why);
-    if (mxfp4_bytes(s, true)) return assign_mxfp4(c, i, scale, name, why);
-    return io_fail(why, t->name, "its scale %.150s is %s; NVFP4 has F8_E4M3 and MXFP4 U8", s->name, s->type);
-}
-
-/* x_blocks with x_scales. */
-static bool assign_blocks(fc_catalogue *c, int i, bool *is, char *why)
-{
-    char scales[NAME], base[NAME];
-    const st_tensor *t = &c->item[i].tensor;
-    *is = mxfp4_scales_name(t->name, scales, base);
-    if (!*is) return true;
-    const int scale = fc_find(c, scales);
-    if (scale < 0 && strcmp(t->type, "U8") != 0) return *is = false, true;
-    return assign_mxfp4(c, i, scale, base, why);
 }
 
 bool fc_assign_packed(fc_catalogue *c, int *weights, char *why)
 {
     for (int i = 0; i < c->named; i++) {
-        bool is = false;
-        if (c->item[i].role != FC_COPIED) continue;
-        if (!assign_blocks(c, i, &is, why)) return false;
-        if (!is && !assign_bytes(c, i, &is, why)) return false;
-        *weights += is;
+        if (!c->item[i].quant || c->item[i].quant->kind == QUANT_FP8) continue;
+        if (!assign_packed(c, i, why)) return false;
+        ++*weights;
     }
     return true;
 }

@@ -27,6 +27,8 @@ static const app_column columns[] = {
     { "worst_large", APP_REAL, "", "the same among codes of 2^-5 and more" },
     { "scale_error", APP_REAL, "", "largest relative error of a stored scale against the mode's" },
     { "sqnr_db", APP_REAL, "dB", "sum of squares over sum of squared errors; missing when nothing was lost" },
+    { "read_scale", APP_TEXT, "",
+      "name of the scale in the input; of codes without one: no scale, taken for 1; missing: numbers" },
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -60,7 +62,7 @@ static void scales_text(const fc_item *item, char *text, size_t size)
 {
     if (item->form == FC_AS_BF16) snprintf(text, size, "none");
     else if (item->form == FC_AS_MX) snprintf(text, size, "32x1");
-    else fc_grid_describe(&item->out, text, size);
+    else quant_grid_describe(&item->out, text, size);
 }
 
 static void fill_row(const fc_catalogue *c, const fc_item *item, app_table *table)
@@ -91,6 +93,9 @@ static void fill_row(const fc_catalogue *c, const fc_item *item, app_table *tabl
     app_real(table, t->worst_large);
     app_real(table, item->scale_error);
     app_real(table, fc_sqnr_db(t));
+    if (item->old_scale >= 0) app_text(table, "%s", c->item[item->old_scale].tensor.name);
+    else if (item->quant && item->quant->alone) app_text(table, "no scale, taken for 1");
+    else app_missing(table);
 }
 
 void fc_report_schema(void)
@@ -219,6 +224,19 @@ static int count_role(const fc_catalogue *c, fc_role role)
     return n;
 }
 
+/* Codes whose scale is nowhere. */
+static void print_alone(const fc_catalogue *c)
+{
+    const fc_item *first = NULL;
+    int n = 0;
+    for (int i = 0; i < c->items; i++) {
+        const fc_item *w = &c->item[i];
+        if (!fc_is_weight(w) || !w->quant || !w->quant->alone) continue;
+        if (n++ == 0) first = w;
+    }
+    if (n) printf("Codes that have no scale, taken for 1: %d (%s%s).\n", n, first->tensor.name, n > 1 ? ", ..." : "");
+}
+
 static void print_scales(const fc_catalogue *c)
 {
     const fc_options *o = c->options;
@@ -230,6 +248,7 @@ static void print_scales(const fc_catalogue *c)
     if (old) printf("Scales of weights: %d %s.\n", old, o->mode == FC_REQUANT ? "fresh" : factor);
     if (new_ones) printf("New scales: %d.\n", new_ones);
     if (run) printf("Scales of activations and KV caches: %d %s.\n", run, factor);
+    print_alone(c);
     if (c->left_alone)
         printf("As %s says, %d %s as before.\n", c->rules.rules ? c->rules.file : "config.json", c->left_alone,
                c->left_alone == 1 ? "matrix is" : "matrices are");

@@ -214,51 +214,6 @@ static bool add_lists(fc_rules *rules, char *why)
     return add_dynamic(rules, rules->quantisation, why) && add_targets(rules, rules->quantisation, why);
 }
 
-static bool read_block(fc_rules *rules, char *why)
-{
-    const cJSON *size = cJSON_GetObjectItemCaseSensitive(rules->quantisation, "weight_block_size");
-    if (!size || cJSON_IsNull(size)) return true;
-    for (int i = 0; i < 2; i++) {
-        const cJSON *n = cJSON_GetArrayItem(size, i);
-        const bool good = cJSON_GetArraySize(size) == 2 && cJSON_IsNumber(n) && n->valuedouble >= 1 &&
-                          n->valuedouble <= 1 << 20 && n->valuedouble == (double)n->valueint;
-        if (!good) return io_fail(why, rules->file, "its weight_block_size is not a list of two sizes");
-        rules->block[i] = n->valueint;
-    }
-    return true;
-}
-
-static void take_text(const cJSON *object, const char *key, char *text, size_t size)
-{
-    const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
-    if (value) snprintf(text, size, "%.40s", value);
-}
-
-/* NULL when the file is not there, or with a sentence. */
-static cJSON *read_json(const char *path, const char *file, char *why)
-{
-    io_map map;
-    struct stat s;
-    char *inside = ckpt_folder(path) ? ckpt_inside(path, file) : ckpt_path(path, file);
-    cJSON *root = NULL;
-    if (!inside) return io_fail(why, file, "there is not enough memory to read it"), NULL;
-    if (stat(inside, &s) == 0 && io_map_open(inside, &map, why)) {
-        const bool text = map.size <= MOST_CONFIG && io_utf8(map.bytes, map.size);
-        io_json j = io_json_file((const char *)map.bytes, text ? map.size : 0);
-        while (text && io_json_next(&j)) continue;
-        root = text && !j.wrong ? io_json_tree((const char *)map.bytes, map.size, NULL) : NULL;
-        if (!cJSON_IsObject(root)) {
-            io_fail(why, inside, "it is not a JSON object%s%s", text && j.wrong ? ": " : "",
-                    text && j.wrong ? j.wrong : "");
-            cJSON_Delete(root);
-            root = NULL;
-        }
-        io_map_close(&map);
-    }
-    free(inside);
-    return root;
-}
-
 /* The text of recipe.yaml; NULL when it is not there, or with a sentence. */
 static char *read_recipe(const char *path, char *why)
 {
@@ -289,28 +244,11 @@ static bool add_recipe(fc_rules *rules, const char *path, char *why)
            add_list(rules, rules->recipe, "targets", FC_RULE_TARGET, why);
 }
 
-/* The object, wherever it was found to stand. */
-static const cJSON *find_quantisation(fc_rules *rules)
-{
-    static const char *const key[] = { "quantization_config", "compression_config" };
-    const cJSON *inner[] = { rules->config, cJSON_GetObjectItemCaseSensitive(rules->config, "text_config") };
-    rules->file = "config.json";
-    for (int i = 0; i < 2; i++)
-        for (int k = 0; k < 2; k++) {
-            const cJSON *found = cJSON_GetObjectItemCaseSensitive(inner[i], key[k]);
-            if (cJSON_IsObject(found)) return found;
-        }
-    const cJSON *modelopt = cJSON_GetObjectItemCaseSensitive(rules->modelopt, "quantization");
-    if (!cJSON_IsObject(modelopt)) return NULL;
-    rules->file = "hf_quant_config.json";
-    return modelopt;
-}
-
 static void read_tied(fc_rules *rules)
 {
-    const cJSON *text = cJSON_GetObjectItemCaseSensitive(rules->config, "text_config");
+    const cJSON *text = cJSON_GetObjectItemCaseSensitive(rules->said.config, "text_config");
     const cJSON *inner = cJSON_GetObjectItemCaseSensitive(text, "tie_word_embeddings");
-    const cJSON *tied = cJSON_GetObjectItemCaseSensitive(rules->config, "tie_word_embeddings");
+    const cJSON *tied = cJSON_GetObjectItemCaseSensitive(rules->said.config, "tie_word_embeddings");
     rules->tied_known = cJSON_IsBool(tied) || cJSON_IsBool(inner);
     rules->tied = cJSON_IsTrue(tied) || (!cJSON_IsBool(tied) && cJSON_IsTrue(inner));
 }
@@ -318,16 +256,11 @@ static void read_tied(fc_rules *rules)
 bool fc_rules_read(const char *path, fc_rules *rules, char *why)
 {
     memset(rules, 0, sizeof *rules);
-    rules->config = read_json(path, "config.json", why);
-    if (!why[0]) rules->modelopt = read_json(path, "hf_quant_config.json", why);
-    if (why[0]) return false;
+    if (!quant_said_read(path, &rules->said, why)) return false;
     read_tied(rules);
-    rules->quantisation = find_quantisation(rules);
-    if (!rules->quantisation) return true;
-    take_text(rules->quantisation, "quant_algo", rules->method, sizeof rules->method);
-    take_text(rules->quantisation, "quant_method", rules->method, sizeof rules->method);
-    take_text(rules->quantisation, "format", rules->format, sizeof rules->format);
-    return read_block(rules, why);
+    rules->quantisation = rules->said.object;
+    rules->file = rules->said.file;
+    return true;
 }
 
 bool fc_rules_lists(const char *path, fc_rules *rules, char *why)
@@ -340,8 +273,7 @@ bool fc_rules_lists(const char *path, fc_rules *rules, char *why)
 
 void fc_rules_free(fc_rules *rules)
 {
-    cJSON_Delete(rules->config);
-    cJSON_Delete(rules->modelopt);
+    quant_said_free(&rules->said);
     cJSON_Delete(rules->recipe);
     free(rules->rule);
     memset(rules, 0, sizeof *rules);

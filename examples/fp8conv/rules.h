@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "io/safetensors.h"
+#include "io/quant/config.h"
 
 typedef enum fc_rule_kind { FC_RULE_PART, FC_RULE_EXACT, FC_RULE_MINUS, FC_RULE_PLUS, FC_RULE_TARGET } fc_rule_kind;
 
@@ -32,17 +32,15 @@ typedef struct fc_rule {
 } fc_rule;
 
 typedef struct fc_rules {
-    cJSON *config, *modelopt; /* config.json; hf_quant_config.json; NULL: there is none */
+    quant_said said;          /* config.json and hf_quant_config.json */
     cJSON *recipe;            /* lists of recipe.yaml, where both say nothing */
-    const cJSON *quantisation; /* the object in either; NULL: nothing is said */
+    const cJSON *quantisation; /* the description in said; NULL: there is none */
     const char *file;          /* where it stands, without a directory */
-    char method[48], format[48];
     fc_rule *rule;
     int rules, capacity;
     bool targets;     /* some are targets: others are left alone */
     bool tied;        /* the embedding is the output's matrix too */
     bool tied_known;  /* the configuration says whether */
-    int64_t block[2]; /* weight_block_size; 0: it says nothing */
 } fc_rules;
 
 /* What lies beside the weights at `path`, a file or a directory, but for the lists of modules. fc_rules_free it, also

@@ -228,7 +228,7 @@ IO_FN bool io_json_is(const io_json *j, const char *name)
 {
     const size_t size = j->key_size - 2;
     if (!memchr(j->key, '\\', j->key_size)) return strlen(name) == size && memcmp(j->key + 1, name, size) == 0;
-    char *text = io_json_unquote(j->key, j->key_size); /* NULL: it means nothing, and nobody asks for it */
+    char *text = io_json_unquote(j->key, j->key_size); /* NULL: it means nothing, and is no name that is asked for */
     const bool same = text && strcmp(text, name) == 0;
     free(text);
     return same;

@@ -261,6 +261,7 @@ bool mr_compare(mr_model *model, const mr_options *o, const mr_text *text, mr_re
     result->tokens = text->tokens;
     result->context = o->context < config->positions ? o->context : config->positions;
     result->threshold_db = o->threshold;
+    result->alone = model->alone;
     result->file_bytes = model->file_bytes;
     c.sum = app_memory((size_t)o->settings, sizeof *c.sum);
     for (int i = 0; i < o->settings; i++) {

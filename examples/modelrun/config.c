@@ -304,19 +304,6 @@ static void read_experts(hf_reader *r, mr_config *c)
         c->shared_intermediate = hf_number(r, "shared_expert_intermediate_size", 1, 1 << 22, HF_NEEDED);
 }
 
-/* ---- quantised checkpoints ---- */
-
-static void read_quantisation(hf_reader *r, mr_config *c)
-{
-    static const char *const known[] = { "fp8", "mxfp4", "fbgemm_fp8", "compressed-tensors", "modelopt" };
-    hf_reader object;
-    if (!inside(r, "quantization_config", &object)) return;
-    const char *method = word(&object, "quant_method", "none");
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) c->quantised |= strcmp(known[i], method) == 0;
-    if (!c->quantised && !r->why[0])
-        hf_fail(r, "its weights are quantised by '%.64s'; only FP8 and MXFP4 weights are supported", method);
-}
-
 /* ---- a whole file ---- */
 
 static bool find_family(hf_reader *r, mr_config *c)
@@ -352,7 +339,6 @@ static bool read_config(hf_reader *r, mr_config *c)
     read_rope(r, c);
     if (!r->why[0]) read_windows(r, c);
     if (!r->why[0]) read_experts(r, c);
-    read_quantisation(r, c);
     return !r->why[0];
 }
 

@@ -36,6 +36,10 @@ APP_READ(take_generate, mr_options, app_parse_int(value, 1, 1 << 20, &o->generat
 APP_READ(take_threshold, mr_options, app_parse_real(value, -1000, 1000, &o->threshold, why))
 APP_READ(take_max_kl, mr_options, app_parse_real(value, 0, INFINITY, &o->max_kl, why))
 
+APP_READ(take_scale_name, mr_options, quant_ask_scale(&o->asked, value, why))
+APP_READ(take_block, mr_options, quant_ask_block(&o->asked, value, why))
+APP_TAKE(take_no_rules, mr_options, asked.take_for_1, true)
+
 static bool take_folder(void *options, const char *word, char *why)
 {
     mr_options *o = options;
@@ -61,6 +65,10 @@ static const app_option option[] = {
     { "--generate", "N", "continue each sequence by N tokens instead, the likeliest each time; default setting: bf16",
       take_generate },
     { "--pack", NULL, "with --generate: pack weights, 6 bytes for each of BF16; for many sequences", take_pack },
+    { "--scale-name", "PATTERN", "how a weight's scale may be called, with {name} for the weight's name and\n"
+                                 "{base} for that without .weight; may be repeated", take_scale_name },
+    { "--block", "RxC", "how large the blocks are that share a scale, where config.json does not say it", take_block },
+    { "--no-rules", NULL, "take a scale that is missing for 1", take_no_rules },
     { "--random", "CONFIG", "random weights for this config.json, instead of a model", take_random },
     { "--write-random", "FOLDER", "write them to a new folder, and nothing else", take_write },
     { "--csv", "FILE", "a row per setting, with a column for each layer", take_csv },
@@ -198,7 +206,7 @@ static int run(mr_options *o)
     mr_text text = { .token = NULL };
     const bool usual = o->settings == 0;
     app_reads_folder(o->folder);
-    if (!mr_model_open(o->folder, &model, why)) return app_complain(APP_USAGE, "%s", why);
+    if (!mr_model_open(o->folder, &o->asked, &model, why)) return app_complain(APP_USAGE, "%s", why);
     int status = APP_OK;
     if (!mr_text_read(o, model.config.vocab, &text, why)) status = app_complain(APP_USAGE, "%s", why);
     settle_settings(o);

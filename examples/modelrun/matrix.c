@@ -28,7 +28,7 @@ static void convert(trn_format format, const float *x, int64_t n, void *out)
 
 static bool stands(const mr_weight *w, trn_format format)
 {
-    return !w->mxfp4 && w->tensor->format == format &&
+    return !w->codes && w->tensor->format == format &&
            (uintptr_t)w->tensor->data % trn_format_bytes(format) == 0;
 }
 
@@ -65,12 +65,10 @@ static float largest(const float *x, int64_t n)
 static trn_format codes_of_row(const mr_weight *w, int64_t o, const float *x, unsigned char *code, float *scale)
 {
     const int64_t n = w->columns;
-    const bool own = !w->mxfp4 && w->scale && w->block_columns == n && w->tensor->bits == 8 &&
-                     w->tensor->format != TRN_F8_E5M2;
+    const unsigned char *own = mr_codes_of_row(w, o, scale);
     if (own) {
-        memcpy(code, (const char *)w->tensor->data + w->first + o * w->row, (size_t)n);
-        *scale = mr_scale_at(w, o, 0);
-        return w->tensor->format;
+        memcpy(code, own, (size_t)n);
+        return w->codes->q->codes.format;
     }
     const float most = largest(x, n);
     *scale = most > 0 ? most / fc_limit(FC_OCP) : 1;

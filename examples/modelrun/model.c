@@ -10,8 +10,6 @@
 
 #include <trnmath/trn_convert.h>
 
-#include "io/mxfp4.h"
-
 enum { NAME = 512, BASE = 256 };
 
 /* What is needed to find a weight and to say that it is missing. */
@@ -41,15 +39,7 @@ static bool refuse(const finder *f, const char *name, const char *what)
 
 /* ---- plain matrices and vectors ---- */
 
-static bool is_number(const st_tensor *t)
-{
-    return t->format == TRN_F32 || t->format == TRN_BF16 || t->format == TRN_F16;
-}
-
-static bool is_fp8(const st_tensor *t)
-{
-    return t->format == TRN_F8_E4M3FN || t->format == TRN_F8_E4M3 || t->format == TRN_F8_E5M2;
-}
+static bool is_number(const st_tensor *t) { return quant_is_number(t); }
 
 static bool check_shape(const finder *f, const char *name, const st_tensor *t, int rank, const int64_t *shape)
 {
@@ -66,62 +56,69 @@ static bool check_shape(const finder *f, const char *name, const st_tensor *t, i
     return refuse(f, name, text);
 }
 
-/* How the scale of FP8 divides the matrix: one, a row's, or blocks of any size that fits. */
-static bool fit_scale(const finder *f, const char *name, mr_weight *w)
+/* The scales of a matrix of codes, read when it is first asked for. */
+static const quant_values *open_codes(const finder *f, int number)
 {
-    const st_tensor *s = w->scale;
-    int64_t rows = s->rank ? s->shape[0] : 1, columns = s->rank > 1 ? s->shape[1] : 1;
-    if (s->elements == 1) rows = columns = 1;
-    const bool fits = is_number(s) && s->rank <= 2 && rows > 0 && columns > 0 && rows <= w->rows &&
-                      columns <= w->columns;
-    if (!fits) return refuse(f, name, "has a scale of a shape or type that is not supported");
-    /* Blocks are of whole rows but for the last: 128 x 128 wherever that fits, else as even as can be. */
-    w->block_rows = (w->rows + 127) / 128 == rows ? 128 : (w->rows + rows - 1) / rows;
-    w->block_columns = (w->columns + 127) / 128 == columns ? 128 : (w->columns + columns - 1) / columns;
-    if (rows == 1) w->block_rows = w->rows;
-    if (columns == 1) w->block_columns = w->columns;
-    if ((w->rows + w->block_rows - 1) / w->block_rows != rows ||
-        (w->columns + w->block_columns - 1) / w->block_columns != columns)
-        return refuse(f, name, "has a scale whose blocks do not fit");
-    return true;
+    mr_model *m = f->m;
+    const quant *q = &m->map.quant[number];
+    quant_values *v = &m->values[number];
+    const st_tensor *part[QUANT_PARTS] = { NULL };
+    if (q->wrong) return snprintf(f->why, IO_WHY, "%.511s", q->wrong), NULL;
+    if (v->q) return v;
+    for (int i = 0; i < QUANT_PARTS; i++)
+        if (q->part[i] >= 0) part[i] = m->list[q->part[i]];
+    m->alone += q->alone;
+    return quant_open(q, part, v, f->why) ? v : NULL;
 }
 
-static bool find_scale(const finder *f, const char *name, mr_weight *w)
+/* Codes that stand for base + name as a matrix: by its name, or by what other writers put in place of ".weight". */
+static int find_codes(const finder *f, const char *name, const char *end)
 {
-    static const char *const end[] = { ".weight_scale_inv", ".weight_scale", ".scale", ".scale_weight" };
+    const quant_map *m = &f->m->map;
     char text[NAME];
-    for (size_t i = 0; i < sizeof end / sizeof end[0] && !w->scale; i++) w->scale = look_for(f, name, end[i], text);
-    return w->scale ? fit_scale(f, name, w) : refuse(f, name, "has FP8 codes, and there is no scale beside it");
+    const char *other;
+    look_for(f, name, end, text);
+    int place = quant_find(m, text);
+    for (int i = 0; place < 0 && *end && (other = quant_ending(i)) != NULL; i++) {
+        look_for(f, name, other, text);
+        place = quant_find(m, text);
+        if (place >= 0 && m->number[place] < 0) place = -1;
+    }
+    return place < 0 ? -1 : m->number[place];
 }
 
-static bool take_numbers(const finder *f, const char *name, const st_tensor *t, mr_weight *w)
-{
-    char text[NAME];
-    w->tensor = t;
-    if (is_number(t)) return true;
-    if (is_fp8(t)) return find_scale(f, name, w);
-    snprintf(text, sizeof text, "is %s; expected BF16, F16, F32, or FP8 with a scale", t->type);
-    return refuse(f, name, text);
-}
-
-/* GPTQ and AWQ leave other tensors in a weight's place. */
+/* What is there in another format says so; else it is missing. */
 static bool missing(const finder *f, const char *name)
 {
-    char text[NAME];
-    if (look_for(f, name, ".qweight", text))
-        return refuse(f, name, "is quantised as GPTQ or AWQ has it (qweight), which is not supported");
-    if (look_for(f, name, ".weight_packed", text))
-        return refuse(f, name, "is packed (weight_packed), which is not supported");
-    return refuse(f, name, "is not in the checkpoint, and the configuration asks for it");
+    char format[QUANT_FOREIGN];
+    int place;
+    if (!quant_foreign(&f->m->map, &place, format))
+        return refuse(f, name, "is not in the checkpoint, and the configuration asks for it");
+    return io_fail(f->why, f->m->folder, "its weights are %s (%.200s is there), which is not supported", format,
+                   f->m->list[place]->name);
+}
+
+static bool take_codes(const finder *f, const char *name, int number, int64_t rows, int64_t columns, mr_weight *w)
+{
+    const quant_values *v = open_codes(f, number);
+    if (!v) return false;
+    w->codes = v;
+    w->tensor = f->m->list[v->q->part[QUANT_CODES]];
+    return check_shape(f, name, &v->q->view, 2, (const int64_t[]){ rows, columns });
 }
 
 static bool matrix(const finder *f, const char *name, int64_t rows, int64_t columns, mr_weight *w)
 {
     char text[NAME];
+    const int number = find_codes(f, name, ".weight");
     const st_tensor *t = look_for(f, name, ".weight", text);
+    *w = (mr_weight){ .tensor = t, .rows = rows, .columns = columns, .row = columns, .column = 1 };
+    if (number >= 0) return take_codes(f, name, number, rows, columns, w);
     if (!t) return missing(f, name);
-    *w = (mr_weight){ .rows = rows, .columns = columns, .row = columns, .column = 1 };
-    return check_shape(f, name, t, 2, (const int64_t[]){ rows, columns }) && take_numbers(f, name, t, w);
+    if (!check_shape(f, name, t, 2, (const int64_t[]){ rows, columns })) return false;
+    if (is_number(t)) return true;
+    snprintf(text, sizeof text, "is %s; expected BF16, F16, F32, or codes with a scale", t->type);
+    return refuse(f, name, text);
 }
 
 static bool vector(const finder *f, const char *name, const char *end, int64_t rows, mr_weight *w)
@@ -194,29 +191,41 @@ static bool named_experts(const finder *f, mr_layer *l)
     return true;
 }
 
-/* All experts' matrices in one tensor: [experts, in, out], or MXFP4 [experts, out, in / 32, 16] with its scales. */
+/* Element [expert, o, i] of all experts' matrices in one tensor; `turned`: [experts, in, out]. */
+static void share_out(const mr_model *m, const mr_weight *all, bool turned, int64_t out, int64_t in, int parts,
+                      mr_weight *w)
+{
+    const int64_t width = out * parts;
+    for (int64_t e = 0; e < m->config.experts; e++)
+        for (int i = 0; i < parts; i++) {
+            mr_weight *one = &w[3 * e + i];
+            *one = *all;
+            one->rows = out;
+            one->columns = in;
+            one->first = turned ? e * in * width + i : (e * width + i) * in;
+            one->row = turned ? parts : parts * in;
+            one->column = turned ? width : 1;
+        }
+}
+
+/* [experts, in, out]; MXFP4's are [experts, out, in]. */
 static bool joint(const finder *f, const char *name, int64_t out, int64_t in, int parts, mr_weight *w)
 {
     const int64_t experts = f->m->config.experts, all = out * parts;
     char text[NAME];
-    const st_tensor *plain = look_for(f, name, "", text), *blocks = look_for(f, name, "_blocks", text),
-                    *scales = look_for(f, name, "_scales", text);
-    if (!plain && !(blocks && scales)) return missing(f, name);
-    if (plain && (!is_number(plain) || !check_shape(f, name, plain, 3, (const int64_t[]){ experts, in, all })))
-        return f->why[0] ? false : refuse(f, name, "is neither BF16, F16 nor F32");
-    if (!plain && in % 32) return refuse(f, name, "is MXFP4, and its depth is no multiple of 32");
-    if (!plain && (blocks->bits != 8 || scales->bits != 8))
-        return refuse(f, name, "is MXFP4 whose blocks or scales are not bytes");
-    if (!plain && (!check_shape(f, name, blocks, 4, (const int64_t[]){ experts, all, in / 32, 16 }) ||
-                   !check_shape(f, name, scales, 3, (const int64_t[]){ experts, all, in / 32 })))
+    const int blocks = find_codes(f, name, "_blocks"), eight = find_codes(f, name, "");
+    const int number = blocks >= 0 ? blocks : eight;
+    mr_weight whole = { .tensor = look_for(f, name, "", text) };
+    if (number < 0 && !whole.tensor) return missing(f, name);
+    if (number >= 0) whole.codes = open_codes(f, number);
+    if (number >= 0 && !whole.codes) return false;
+    if (whole.codes) whole.tensor = f->m->list[whole.codes->q->part[QUANT_CODES]];
+    else if (!is_number(whole.tensor)) return refuse(f, name, "is neither BF16, F16 nor F32, nor codes with a scale");
+    const bool turned = !whole.codes || whole.codes->q->kind != QUANT_MXFP4;
+    if (!check_shape(f, name, whole.codes ? &whole.codes->q->view : whole.tensor, 3,
+                     turned ? (const int64_t[]){ experts, in, all } : (const int64_t[]){ experts, all, in }))
         return false;
-    for (int64_t e = 0; e < experts; e++)
-        for (int i = 0; i < parts; i++)
-            w[3 * e + i] = plain ? (mr_weight){ .tensor = plain, .rows = out, .columns = in,
-                                                .first = e * in * all + i, .row = parts, .column = all }
-                                 : (mr_weight){ .tensor = blocks, .scale = scales, .mxfp4 = true, .rows = out,
-                                                .columns = in, .first = (e * all + i) * in, .row = parts * in,
-                                                .column = 1 };
+    share_out(f->m, &whole, turned, out, in, parts, w);
     return true;
 }
 
@@ -376,12 +385,32 @@ static bool open_shards(mr_model *m, char *why)
     for (int i = 0; i < m->checkpoint.shards; i++) {
         if (!ckpt_shard(&m->checkpoint, i, &m->shard[i], why)) return false;
         m->file_bytes += m->shard[i].map.size;
-        for (int t = 0; t < m->shard[i].count; t++) m->parameters += m->shard[i].tensor[t].elements;
     }
     return true;
 }
 
-bool mr_model_open(const char *folder, mr_model *m, char *why)
+/* What each tensor is: scales are no parameters, and codes count as what they stand for. */
+static bool survey(mr_model *m, const quant_asked *asked, char *why)
+{
+    const int n = m->checkpoint.tensors;
+    m->list = app_memory((size_t)n + 1, sizeof *m->list);
+    for (int i = 0; i < n; i++) {
+        const ckpt_tensor *t = &m->checkpoint.tensor[i];
+        m->list[i] = st_find(&m->shard[t->shard], t->name);
+    }
+    if (asked) m->asked = *asked;
+    m->map = (quant_map){ .tensor = m->list, .tensors = n, .said = &m->said, .asked = &m->asked };
+    if (!quant_survey(&m->map, why)) return false;
+    m->values = app_memory((size_t)m->map.quants + 1, sizeof *m->values);
+    for (int i = 0; i < n; i++) {
+        const int number = m->map.number[i];
+        if (number >= 0) m->parameters += m->map.quant[number].view.elements;
+        else if (m->map.role[i] == QUANT_PLAIN) m->parameters += m->list[i]->elements;
+    }
+    return true;
+}
+
+bool mr_model_open(const char *folder, const quant_asked *asked, mr_model *m, char *why)
 {
     memset(m, 0, sizeof *m);
     m->folder = folder;
@@ -391,7 +420,8 @@ bool mr_model_open(const char *folder, mr_model *m, char *why)
     if (!path) return io_fail(why, folder, "there is not enough memory to read it");
     bool ok = mr_config_read(path, &m->config, why);
     free(path);
-    ok = ok && ckpt_open(folder, &m->checkpoint, why) && open_shards(m, why) && find_prefix(m, why);
+    ok = ok && quant_said_read(folder, &m->said, why) && ckpt_open(folder, &m->checkpoint, why) &&
+         open_shards(m, why) && survey(m, asked, why) && find_prefix(m, why);
     finder f = { .m = m, .why = why };
     ok = ok && find_ends(&f) && find_layers(&f);
     if (!ok) mr_model_close(m);
@@ -405,6 +435,11 @@ void mr_model_close(mr_model *m)
         free(m->layer[i].expert_bias);
     }
     free(m->layer);
+    for (int i = 0; m->values && i < m->map.quants; i++) quant_close(&m->values[i]);
+    free(m->values);
+    quant_map_free(&m->map);
+    quant_said_free(&m->said);
+    free(m->list);
     for (int i = 0; m->shard && i < m->checkpoint.shards; i++) st_close(&m->shard[i]);
     free(m->shard);
     ckpt_close(&m->checkpoint);
@@ -415,49 +450,47 @@ void mr_model_close(mr_model *m)
 
 static unsigned char *place(const mr_weight *w, int64_t row)
 {
-    const int64_t bits = w->mxfp4 ? 4 : w->tensor->bits;
-    return (unsigned char *)(uintptr_t)w->tensor->data + (w->first + row * w->row) * bits / 8;
+    return (unsigned char *)(uintptr_t)w->tensor->data + (w->first + row * w->row) * w->tensor->bits / 8;
 }
 
 trn_tensor mr_view(const mr_weight *w)
 {
-    if (w->mxfp4 || !is_number(w->tensor)) return trn_tensor_nd(TRN_FORMAT_UNSET, NULL, 0, NULL);
+    if (w->codes) return trn_tensor_nd(TRN_FORMAT_UNSET, NULL, 0, NULL);
     trn_tensor t = trn_tensor_2d(w->tensor->format, place(w, 0), w->rows, w->columns);
     t.stride[0] = w->row;
     t.stride[1] = w->column;
     return t;
 }
 
-double mr_bytes_each(const mr_weight *w) { return w->mxfp4 ? 0.5 + 1.0 / 32 : w->tensor->bits / 8.0; }
-
-static void decode_mxfp4(const mr_weight *w, int64_t row, float *out)
+double mr_bytes_each(const mr_weight *w)
 {
-    const mxfp4 m = { .columns = w->columns, .groups = w->columns / MXFP4_BLOCK, .blocks = w->tensor->data,
-                      .scales = w->scale->data };
-    mxfp4_row(&m, (w->first + row * w->row) / w->columns, out);
+    double bytes = 0;
+    if (!w->codes) return w->tensor->bits / 8.0;
+    const quant *q = w->codes->q;
+    for (int i = 0; i < QUANT_PARTS; i++)
+        if (q->part[i] >= 0) bytes += (double)st_bytes(w->codes->part[i]);
+    return q->view.elements ? bytes / (double)q->view.elements : 0;
 }
 
-float mr_scale_at(const mr_weight *w, int64_t row, int64_t column)
+const unsigned char *mr_codes_of_row(const mr_weight *w, int64_t row, float *scale)
 {
-    const st_tensor *s = w->scale;
-    const int64_t wide = (w->columns + w->block_columns - 1) / w->block_columns;
-    const int64_t i = row / w->block_rows * wide + column / w->block_columns;
-    const size_t bytes = (size_t)s->bits / 8;
-    uint32_t code = 0;
-    memcpy(&code, (const char *)s->data + (size_t)i * bytes, bytes);
-    return trn_decode(s->format, code);
+    const quant *q = w->codes ? w->codes->q : NULL;
+    const bool eight = q && q->kind == QUANT_FP8 && q->codes.format != TRN_F8_E5M2 && w->column == 1;
+    if (!eight) return NULL;
+    const int64_t at = (w->first + row * w->row) / w->columns;
+    const quant_factor f = quant_factor_at(w->codes, at, 0);
+    if (f.run < w->columns) return NULL;
+    *scale = (float)f.scale;
+    return w->codes->codes + at * w->columns;
 }
 
-static void decode_fp8(const mr_weight *w, int64_t row, float *out)
+static void decode_codes(const mr_weight *w, int64_t row, float *out)
 {
-    float value[256];
-    const unsigned char *code = place(w, row);
-    for (uint32_t i = 0; i < 256; i++) value[i] = trn_decode(w->tensor->format, i);
-    for (int64_t i = 0; i < w->columns;) {
-        const int64_t end = i + w->block_columns < w->columns ? i + w->block_columns : w->columns;
-        const float scale = mr_scale_at(w, row, i);
-        for (; i < end; i++) out[i] = value[code[i]] * scale;
-    }
+    const int64_t first = w->first + row * w->row, wide = w->codes->columns;
+    if (w->column == 1) quant_run(w->codes, first / wide, first % wide, w->columns, out, 1);
+    else
+        for (int64_t i = 0, at = first; i < w->columns; i++, at += w->column)
+            quant_run(w->codes, at / wide, at % wide, 1, &out[i], 1);
 }
 
 /* From any address. */
@@ -481,8 +514,7 @@ static void decode_numbers(const mr_weight *w, int64_t row, int64_t count, float
 
 void mr_decode(const mr_weight *w, int64_t row, int64_t count, float *out)
 {
-    if (!w->mxfp4 && is_number(w->tensor)) decode_numbers(w, row, count, out);
+    if (!w->codes) decode_numbers(w, row, count, out);
     else
-        for (int64_t o = 0; o < count; o++)
-            (w->mxfp4 ? decode_mxfp4 : decode_fp8)(w, row + o, out + o * w->columns);
+        for (int64_t o = 0; o < count; o++) decode_codes(w, row + o, out + o * w->columns);
 }

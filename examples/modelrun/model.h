@@ -8,6 +8,9 @@
 
 #include <trnmath/trn_tensor.h>
 
+#include "io/quant/foreign.h"
+#include "io/quant/values.h"
+
 /* ---- families ---- */
 
 enum {
@@ -52,10 +55,7 @@ struct mr_weight {
     const st_tensor *tensor;      /* NULL: there is none */
     int64_t rows, columns;
     int64_t first, row, column;   /* element [o, i] is number first + o row + i column of the tensor */
-    const st_tensor *scale;       /* of FP8: F32, BF16 or F16, [rows / block_rows, columns / block_columns] */
-    int64_t block_rows, block_columns;
-    bool inverse;                 /* the scale divides */
-    bool mxfp4;                   /* two codes in a byte, the lower half first; the scale: E8M0 for 32 */
+    const quant_values *codes;    /* NULL: numbers. Else the same count, of what the codes stand for */
     bool plain;                   /* never FP8 or MX: the embedding, the head, routers */
     struct mr_matrix *ready;      /* as the present setting has it; NULL: not yet */
 };
@@ -81,16 +81,25 @@ struct mr_model {
     mr_layer *layer;
     int64_t parameters;
     uint64_t file_bytes;
+    quant_said said;                 /* how it is quantised */
+    quant_asked asked;
+    const st_tensor **list;          /* all tensors, by name */
+    quant_map map;
+    quant_values *values;            /* [map.quants], of those that are used */
+    int alone;                       /* matrices of codes without a scale, taken for 1 */
 };
 
-bool mr_model_open(const char *folder, mr_model *model, char *why);
+/* asked: what the user said of scales; NULL: nothing. */
+bool mr_model_open(const char *folder, const quant_asked *asked, mr_model *model, char *why);
 void mr_model_close(mr_model *model);
 
-/* Rows [row, row + count) as binary32: out [count, columns]. Exact, but for FP8 times scale, rounded once. */
+/* Rows [row, row + count) as binary32: out [count, columns]. Exact; a product of code and scale that binary32 does not
+ * hold is rounded to odd (io/quant/values.h). */
 void mr_decode(const mr_weight *w, int64_t row, int64_t count, float *out);
 /* Its numbers where they stand; rank 0: they are codes with scales. [rows, columns]. */
 trn_tensor mr_view(const mr_weight *w);
-float mr_scale_at(const mr_weight *w, int64_t row, int64_t column); /* of FP8 */
+/* The codes of a row of E4M3 that has one scale; NULL: it is something else. */
+const unsigned char *mr_codes_of_row(const mr_weight *w, int64_t row, float *scale);
 /* How much of the checkpoint a weight is: 2 for BF16. */
 double mr_bytes_each(const mr_weight *w);
 

@@ -54,7 +54,6 @@ typedef struct mr_config {
     int64_t experts, experts_per_token, moe_intermediate, shared_intermediate; /* 0: dense */
     bool norm_topk, tied, qkv_bias, o_bias, mlp_bias;
     bool unscaled, scale_by_layer;                  /* gpt2: attention without its scale; over layer + 1 */
-    bool quantised;                                 /* quantization_config names FP8 or MXFP4 */
     double eps;
     trn_act act;
     mr_rope_rule rope;
@@ -117,6 +116,7 @@ typedef struct mr_result {
     int64_t tokens, predicted;                      /* of the text; positions that have a next token */
     int64_t sequences, context;                     /* windows that the text was cut into, and their length */
     double threshold_db;
+    int alone;                                      /* matrices of codes that have no scale, and 1 is taken */
     uint64_t file_bytes, peak_bytes;                /* the checkpoint's size; the most memory this process had */
     int rows;
     mr_row *row;

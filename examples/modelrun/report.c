@@ -90,6 +90,7 @@ void mr_report_text(FILE *out, const mr_result *r)
                 r->threshold_db);
         print_layers(out, r);
     }
+    if (r->alone) fprintf(out, "\nCodes that have no scale, taken for 1: %d matrices.\n", r->alone);
     fprintf(out, "\n%.1f MB of weights, %.1f MB of memory at most (%.2f x)\n", (double)r->file_bytes / 1e6,
             (double)r->peak_bytes / 1e6, (double)r->peak_bytes / (double)r->file_bytes);
 }
@@ -145,7 +146,8 @@ void mr_report_json(FILE *out, const void *result)
     app_print_json_string(out, r->family);
     fprintf(out, ",\n  \"parameters\": %lld,\n  \"tokens\": %lld,\n  \"predicted\": %lld,\n  \"windows\": %lld,\n",
             (long long)r->parameters, (long long)r->tokens, (long long)r->predicted, (long long)r->sequences);
-    fprintf(out, "  \"context\": %lld,\n  \"threshold_db\": ", (long long)r->context);
+    fprintf(out, "  \"context\": %lld,\n  \"scales_taken_for_1\": %d,\n  \"threshold_db\": ", (long long)r->context,
+            r->alone);
     app_print_json_number(out, r->threshold_db);
     fprintf(out,
             ",\n  \"file_bytes\": %llu,\n  \"peak_bytes\": %llu,\n  \"settings\": ", (unsigned long long)r->file_bytes,

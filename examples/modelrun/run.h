@@ -15,6 +15,7 @@ typedef struct mr_options {
     int64_t context, limit, generate;
     double threshold, max_kl; /* negative: any */
     bool list, schema, pack;
+    quant_asked asked;
 } mr_options;
 
 /* ---- the text as tokens: tokens.c ---- */

@@ -13,6 +13,7 @@
 #endif
 
 #include "app/files.h"
+#include "io/quant/quant.h"
 
 const char app_name[] = "mxq";
 
@@ -30,6 +31,7 @@ typedef struct options {
     trn_format dtype;
     const char *tensor, *json, *csv, *report, *svg;
     bool each, time, schema, theory, list;
+    quant_asked asked;
 } options;
 
 /* ---- options ---- */
@@ -140,6 +142,9 @@ APP_READ(take_sr_bits, options, app_parse_number(value, 1, 32, &o->sr_bits, why)
 APP_READ(take_threads, options, app_parse_number(value, 1, MAX_THREADS, &o->threads, why))
 APP_READ(take_plot, options, (o->plot = app_parse_word(value, mxq_plot_name, MXQ_PLOTS, why)) >= 0)
 APP_TAKE(take_tensor, options, tensor, value)
+APP_READ(take_scale_name, options, quant_ask_scale(&o->asked, value, why))
+APP_READ(take_block, options, quant_ask_block(&o->asked, value, why))
+APP_TAKE(take_no_rules, options, asked.take_for_1, true)
 APP_TAKE(take_json, options, json, value)
 APP_TAKE(take_csv, options, csv, value)
 APP_TAKE(take_report, options, report, value)
@@ -163,6 +168,10 @@ static const app_option option[] = {
     { "--seed", "N", "of the values and of stochastic rounding (1)", take_seed },
     { "--tensor", "GLOB", "only the arrays of such names", take_tensor },
     { "--dtype", "FORMAT", "what bytes and words of .npy are: float8_e4m3fn, bfloat16, ...", take_dtype },
+    { "--scale-name", "PATTERN", "how a weight's scale may be called, with {name} for the weight's name and\n"
+                                 "{base} for that without .weight; may be repeated", take_scale_name },
+    { "--block", "RxC", "how large the blocks are that share a scale, where config.json does not say it", take_block },
+    { "--no-rules", NULL, "take a scale that is missing for 1", take_no_rules },
     { NULL, NULL, " how", NULL },
     { "--format", "NAME", "one of --list; may be repeated (all but cFP8)", take_format },
     { "--cfp8", "BITS,BIAS", "the configurable FP8 of Trainium1, besides", take_cfp8 },
@@ -317,7 +326,7 @@ int app_run(int argc, char **argv)
                   .seed = 1,
                   .budget = { 4.5, 6.5, 8.5, 16 },
                   .budgets = 4 };
-    mxq_sources s = { 0 };
+    mxq_sources s = { .asked = &o.asked };
     char why[APP_WHY] = "";
     const int parsed = app_parse_options(&command, &o, argc - 1, argv + 1);
     if (parsed) return parsed < 0 ? APP_OK : parsed;

@@ -3,6 +3,7 @@
  *
  *     main.c      the command line
  *     source.c    tensors, from files or distributions, as rows that are cut into pieces
+ *     files.c     which arrays of a file are tensors, and which are the scales of others
  *     ways.c      formats x scales x rounding, and what their QSNR should be
  *     quantise.c  a piece there and back, and the errors of 32 elements
  *     run.c       all pieces through all ways, in threads; QSNR against the size of the values
@@ -49,10 +50,12 @@ void mxq_draw(const mxq_synthetic *s, int64_t first, int64_t count, float *out);
 /* Rows of `columns` elements along the last axis. In pieces, each row is filled up with zeros to whole blocks of 32. */
 typedef struct mxq_source {
     char name[200];
-    char type[16];
+    char type[48];
     int64_t rows, columns;
     const void *array;   /* an io_array, or NULL */
     void *file;          /* its io_arrays */
+    const struct quant_values *codes; /* the array holds codes that have scales; NULL: its values are its own */
+    bool alone;                       /* those codes have no scale, and 1 is taken */
     const float *values; /* or all of them */
 } mxq_source;
 
@@ -75,9 +78,12 @@ void mxq_release(const mxq_source *s, int64_t first, int64_t count);
 typedef struct mxq_sources {
     int count, capacity, files;
     mxq_source *item;
-    void *file; /* the io_arrays behind them */
+    void *file; /* the mxq_files behind them */
+    const struct quant_asked *asked; /* of scales */
 } mxq_sources;
 bool mxq_add_file(mxq_sources *s, const char *path, trn_format format, const char *tensor, char *why);
+mxq_source *mxq_new_source(mxq_sources *s);
+void mxq_close_files(mxq_sources *s);
 bool mxq_add_synthetic(mxq_sources *s, const mxq_synthetic *what, int64_t columns, char *why);
 void mxq_close(mxq_sources *s);
 

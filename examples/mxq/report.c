@@ -331,9 +331,20 @@ static void means(FILE *out, const mxq_all *all)
     fputc('\n', out);
 }
 
+/* Codes whose scale is nowhere. */
+static void alone(FILE *out, const mxq_all *all)
+{
+    const mxq_source *first = NULL;
+    int n = 0;
+    for (int i = 0; i < all->results; i++)
+        if (all->result[i].source->alone && n++ == 0) first = all->result[i].source;
+    if (n) fprintf(out, "\nCodes that have no scale, taken for 1: %d (%s%s).\n", n, first->name, n > 1 ? ", ..." : "");
+}
+
 void mxq_print_text(FILE *out, const mxq_all *all, bool each)
 {
     for (int i = 0; i < all->results && (each || all->results <= 3); i++) one_tensor(out, all, &all->result[i]);
     if (all->results > 1) means(out, all);
     best(out, all);
+    alone(out, all);
 }

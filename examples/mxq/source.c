@@ -1,11 +1,10 @@
-/* source.c - tensors, from files or drawn, as rows that are read in pieces.
+/* source.c - tensors, drawn or from files, as rows that are read in pieces.
  * SPDX-License-Identifier: MIT
  */
 #define _POSIX_C_SOURCE 200809L
 
 #include "mxq.h"
 
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <trnmath/trn_random.h>
 
 #include "io/arrays.h"
+#include "io/quant/values.h"
 
 /* ---- distributions whose every value is a function of seed and position ---- */
 
@@ -97,8 +97,19 @@ mxq_place mxq_place_of(const mxq_source *s, int64_t piece)
     return p;
 }
 
+/* Elements of codes, row by row. */
+static void fetch_codes(const mxq_source *s, int64_t first, int64_t count, float *x)
+{
+    for (int64_t n; count > 0; first += n, x += n, count -= n) {
+        const int64_t left = s->columns - first % s->columns;
+        n = left < count ? left : count;
+        quant_run(s->codes, first / s->columns, first % s->columns, n, x, 1);
+    }
+}
+
 static bool fetch(const mxq_source *s, int64_t first, int64_t count, float *x, char *why)
 {
+    if (s->codes) return fetch_codes(s, first, count, x), true;
     if (s->array) return io_array_f32(s->array, first, count, x, why);
     memcpy(x, s->values + first, sizeof(float) * (size_t)count);
     return true;
@@ -139,67 +150,20 @@ static int64_t start_of(const mxq_source *s, int64_t piece)
 
 void mxq_release(const mxq_source *s, int64_t first, int64_t count)
 {
-    if (s->array) io_array_done(s->file, s->array, start_of(s, first), start_of(s, first + count));
+    const io_array *a = s->array;
+    if (!a || (s->codes && a->elements != mxq_elements(s))) return;
+    io_array_done(s->file, a, start_of(s, first), start_of(s, first + count));
 }
 
 /* ---- where they come from ---- */
 
-static mxq_source *new_source(mxq_sources *s)
+mxq_source *mxq_new_source(mxq_sources *s)
 {
     if (s->count == s->capacity) {
         s->capacity = s->capacity ? 2 * s->capacity : 16;
         s->item = app_resize(s->item, (size_t)s->capacity, sizeof *s->item);
     }
     return memset(&s->item[s->count++], 0, sizeof *s->item);
-}
-
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
-/* Whole numbers and truth values in a checkpoint are indices and masks: nobody quantises them. */
-static bool is_quantised(const io_array *a, const char *pattern)
-{
-    static const char *const floats[] = { "F64", "F32", "F16", "BF16" };
-    if (pattern) return fnmatch(pattern, a->name, 0) == 0;
-    if (!a->name[0]) return true;
-    for (size_t i = 0; i < sizeof floats / sizeof floats[0]; i++)
-        if (!strcmp(a->type, floats[i])) return true;
-    return trn_format_info_of(a->format)->exponent_bits > 0 && a->format != TRN_F8_E8M0;
-}
-
-static void add_array(mxq_sources *s, io_arrays *file, const io_array *a, const char *path)
-{
-    mxq_source *t = new_source(s);
-    t->columns = a->rank ? a->shape[a->rank - 1] : 1;
-    t->rows = a->elements && t->columns ? a->elements / t->columns : 0;
-    t->array = a;
-    t->file = file;
-    snprintf(t->name, sizeof t->name, "%s", a->name[0] ? a->name : base_of(path));
-    snprintf(t->type, sizeof t->type, "%s", a->format != TRN_FORMAT_UNSET ? trn_format_name(a->format) : a->type);
-}
-
-bool mxq_add_file(mxq_sources *s, const char *path, trn_format format, const char *tensor, char *why)
-{
-    io_arrays *file = app_memory(1, sizeof *file), **grown = app_resize(s->file, (size_t)s->files + 1, sizeof *grown);
-    s->file = grown;
-    if (!io_arrays_open(path, file, why)) return free(file), false;
-    grown[s->files++] = file;
-    const int before = s->count;
-    for (int i = 0; i < file->count; i++) {
-        io_array *a = &file->item[i];
-        const bool bytes = a->type[0] == 'V' || !strcmp(a->type, "U8") || !strcmp(a->type, "U16");
-        if (!is_quantised(a, tensor)) continue;
-        if (format != TRN_FORMAT_UNSET && bytes && !io_array_as(a, format, why)) return false;
-        add_array(s, file, a, path);
-    }
-    if (s->count > before) return true;
-    return io_fail(why, path,
-                   tensor ? "none of its %d arrays is called %s"
-                          : "none of its %d arrays holds floating-point numbers%s",
-                   file->count, tensor ? tensor : "");
 }
 
 /* As wide as a matrix where the count allows, so that scales of channels mean something. */
@@ -216,7 +180,7 @@ bool mxq_add_synthetic(mxq_sources *s, const mxq_synthetic *what, int64_t column
         const int64_t first = p * AT_ONCE, left = what->count - first;
         mxq_draw(what, first, left < AT_ONCE ? left : AT_ONCE, values + first);
     }
-    mxq_source *t = new_source(s);
+    mxq_source *t = mxq_new_source(s);
     const bool matrix = columns > 0 && what->count % columns == 0;
     t->columns = matrix ? columns : what->count;
     t->rows = what->count / (t->columns ? t->columns : 1);
@@ -228,9 +192,7 @@ bool mxq_add_synthetic(mxq_sources *s, const mxq_synthetic *what, int64_t column
 
 void mxq_close(mxq_sources *s)
 {
-    io_arrays **file = s->file;
     for (int i = 0; i < s->count; i++) free((void *)(uintptr_t)s->item[i].values);
-    for (int i = 0; i < s->files; i++) io_arrays_close(file[i]), free(file[i]);
-    free(file);
+    mxq_close_files(s);
     free(s->item);
 }

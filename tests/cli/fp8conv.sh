@@ -59,7 +59,8 @@ scaled() {
 scaled nan.safetensors F32 1 '\0000\0000\0300\0177\0001\0002'
 refuses "w_scale: scale 0 is nan; expected a number that is finite and not negative" nan.safetensors x.safetensors
 scaled shape.safetensors F16 2 '\0000\0074\0000\0074\0001\0002'
-refuses "w: the shape of its scale w_scale does not fit; --block says how long blocks are" \
+refuses "w: the shape [2] of its scale w_scale does not fit: it is neither of one number, nor of one for each row, nor \
+of blocks" \
     shape.safetensors x.safetensors
 scaled type.safetensors I32 1 '\0000\0000\0000\0000\0001\0002'
 refuses "w: its scale w_scale is I32; expected F32, BF16, F16 or F8_E8M0" type.safetensors x.safetensors

@@ -139,9 +139,6 @@ refuses "bad/config.json: its scaling of positions is 'longrope'; known are defa
     bad --tokens llama/tokens.txt
 edited llama rope_scaling '{"rope_type": "linear"}'
 refuses "bad/config.json: its scaling of positions has no 'factor'" bad --tokens llama/tokens.txt
-edited llama quantization_config '{"quant_method": "gptq", "bits": 4}'
-refuses "bad/config.json: its weights are quantised by 'gptq'; only FP8 and MXFP4 weights are supported" \
-    bad --tokens llama/tokens.txt
 edited llama hidden_act '"selu"'
 refuses "bad/config.json: its 'hidden_act' is 'selu'; known are silu, gelu, gelu_new, gelu_pytorch_tanh, quick_gelu and\
  relu" bad --tokens llama/tokens.txt

@@ -178,7 +178,10 @@ def every_kind():
         **{w: fp8(70, 96), w + '_scale': u8((70, 3), 100, 130)}
     )
     yield 'powers', None, {w: fp8(70, 96), w + '_scale': ('F32', [70, 1], f32(np.exp2(R.integers(-9, 3, (70, 1)))))}
-    yield 'experts8', None, {experts + 'gate_up_proj': fp8(2, 96, 40), experts + 'gate_up_proj_scale': some(2, 1, 40)}
+    yield 'experts8', {
+        'model_type': 'llama4',
+        'quantization_config': {'quant_method': 'fp8', 'activation_scheme': 'dynamic'},
+    }, frame(**{experts + 'gate_up_proj': fp8(2, 96, 40), experts + 'gate_up_proj_scale': some(2, 1, 40)})
 
 
 def make(folder):
@@ -582,8 +585,12 @@ def rules(program):
     assert run(program, 'r', 'r.out').returncode == 0
     assert quantised_of('r.out/model.safetensors') == without('mlp')
     # experts in one tensor, one scale for each output
-    put('r', {}, {**model(), 'model.layers.0.mlp.experts.gate_up_proj': plain(3, 64, 24)})
+    joint = {**model(), 'model.layers.0.mlp.experts.gate_up_proj': plain(3, 64, 24)}
+    put('r', {}, joint)
     shutil.rmtree('r.out')
+    done = run(program, 'r', 'r.out', '--scales', 'channel')
+    assert done.returncode == 2 and 'which of its axes counts outputs' in done.stderr, done.stderr
+    put('r', {'model_type': 'gpt_oss'}, joint)
     assert run(program, 'r', 'r.out', '--scales', 'channel', '--verify').returncode == 0
     assert load('r.out/model.safetensors')[0]['model.layers.0.mlp.experts.gate_up_proj_scale'][1] == [3, 1, 24]
     # the texts around are as they were
@@ -613,7 +620,7 @@ def refusals(program):
     ok4 = nvfp4('a.q_proj', 8, 32, 0.1, False)
     ct4 = nvfp4('a.q_proj', 8, 32, 9.0, True)
     mx = blocks(e, (2, 8, 64))
-    block = {w: fp8(200, 300), w + '_scale_inv': some(2, 3)}
+    block = {w: fp8(201, 301), w + '_scale_inv': some(2, 3)}
     fp8q = q(weight_block_size=[128, 128])
 
     def drop(t, name):
@@ -632,7 +639,7 @@ def refusals(program):
         ),
         ('NVFP4 unasked', ok4, {}, [], 'a.q_proj.weight: it is NVFP4: say what it becomes'),
         ('scales missing', drop(mx, e + '_scales'), {}, ['--mxfp4', 'fp8'], e + '_blocks: its scales are missing'),
-        ('blocks missing', {**drop(mx, e + '_blocks'), **block}, {}, [], e + '_scales: its blocks are missing'),
+        ('blocks missing', {**drop(mx, e + '_blocks'), **block}, fp8q, [], e + '_scales: its blocks are missing'),
         ('groups differ', swap(mx, e + '_scales', u8((2, 8, 3))), {}, ['--mxfp4', 'fp8'], 'do not fit'),
         ('rows differ', swap(mx, e + '_scales', u8((2, 9, 2))), {}, ['--mxfp4', 'bf16'], 'do not fit'),
         ('17 bytes', swap(mx, e + '_blocks', u8((2, 8, 2, 17))), {}, ['--mxfp4', 'mx'], 'do not fit'),
@@ -711,9 +718,9 @@ def refusals(program):
             [],
             'weight_block_size [64, 128]',
         ),
-        ('FP8, no scale', {w: fp8(200, 300)}, fp8q, [], 'its scale is missing'),
+        ('FP8, no scale', {w: fp8(201, 301)}, fp8q, [], 'its scale is missing'),
         ('FP8, no weight', drop(block, w), fp8q, [], 'its weight a.q_proj.weight is missing'),
-        ('a scale beside BF16', swap(block, w, plain(200, 300)), fp8q, [], 'is BF16, which has no scale'),
+        ('a scale beside BF16', swap(block, w, plain(201, 301)), fp8q, [], 'is BF16, which has no scale'),
         (
             'FP8, a scale of integers',
             swap(block, w + '_scale_inv', ('I32', [2, 3], bytes(24))),
@@ -734,7 +741,7 @@ def refusals(program):
             {'a.qweight': ('I32', [4, 8], bytes(128)), 'a.g_idx': ('I32', [4], bytes(16)), 'a.scales': plain(1, 8)},
             {'quantization_config': {'quant_method': 'gptq'}},
             [],
-            'its weights are GPTQ',
+            'config.json says GPTQ with 0 bits',
         ),
         (
             'AWQ',
@@ -745,7 +752,7 @@ def refusals(program):
             },
             {'quantization_config': {'quant_method': 'awq'}},
             [],
-            'its weights are AWQ',
+            'the shape of its scales is [1, 8]; expected [.., 64]',
         ),
         (
             'AWQ, by its tensors',
@@ -759,7 +766,7 @@ def refusals(program):
             {w: u8((64, 1)), w + '.absmax': some(4), w + '.quant_state.bitsandbytes__nf4': u8((80,))},
             None,
             [],
-            'its weights are bitsandbytes',
+            'its quant_state does not say quant_type',
         ),
         (
             'bitsandbytes, 8 bits',
@@ -778,14 +785,14 @@ def refusals(program):
             },
             {'quantization_config': {'quant_method': 'compressed-tensors', 'format': 'pack-quantized'}},
             [],
-            'packed integers of compressed-tensors',
+            'config.json says num_bits 0',
         ),
         (
             'int8',
             {w: ('I8', [4, 4], bytes(16)), w + '_scale': plain(4, 1)},
             {'quantization_config': {'quant_method': 'compressed-tensors'}},
             [],
-            'I8 of a format that is not known, quant_method compressed-tensors',
+            'it is INT8: say what it becomes, --int8 fp8, --int8 bf16 or --int8 mx',
         ),
         ('FNUZ', {w: ('F8_E4M3FNUZ', [4, 4], bytes(16))}, None, [], 'FP8 of AMD'),
         ('a pattern for nothing', model(), {}, ['--include', '*nothing*'], "--include '*nothing*' names no tensor"),

@@ -241,7 +241,7 @@ def described():
     yield 'in two places', {'text_config': {'quantization_config': FP8}, 'quantization_config': FP8,
                             'compression_config': FP8}, None, weights({'_scale': some(1)})
     yield 'the older name', {'compression_config': CHANNELS}, None, weights({'_scale': some(128, 1)})
-    yield 'experts', {'quantization_config': FP8}, None, {
+    yield 'experts', {'model_type': 'llama4', 'quantization_config': FP8}, None, {
         L + 'mlp.experts.gate_up_proj': fp8(2, 64, 32), L + 'mlp.experts.gate_up_proj_scale': some(2, 1, 32)}
 
 
