@@ -25,7 +25,7 @@ set(peer_compiler "${CMAKE_C_COMPILER}")
 if(CLANG)
     set(peer_compiler "${CLANG}")
 endif()
-convert_peer(PLAIN convert_plain.c "${peer_compiler}" -std=c11 ${warnings})
+convert_peer(PLAIN convert_plain.c "${peer_compiler}" -std=c11 ${TRN_WARNINGS})
 
 # ml_dtypes, and an Eigen that is new enough for it
 if(EXISTS "${TRN_PEERS}/ml_dtypes/ml_dtypes/include/float8.h" AND GXX)
