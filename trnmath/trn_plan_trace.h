@@ -215,7 +215,7 @@ TRNI_FN void trni_plan_line_attention(trni_plan_layer_line *l, bool backward)
     const double cp = trni_plan_cp_time(l->r, backward);
     if (cp > 0) {
         const double at = fmax(l->now_s, l->cp_free_s);
-        trn_trace_add(l->trace, TRNI_LANE_CP, backward ? "keys, values and their gradients" : "keys and values", at, cp,
+        trn_trace_add(l->trace, TRNI_LANE_CP, backward ? "keys, values and gradients" : "keys and values", at, cp,
                       "beside the other work");
         l->cp_free_s = at + cp;
     }

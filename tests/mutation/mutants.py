@@ -28,7 +28,7 @@ TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+
 EITHER_WAY = re.compile(r"^(f?(min|max)f?|.*_(min|max|gcd)(_.*)?)$")  # calls whose arguments may change places
 OPEN, CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 TYPES = set("const static struct enum union volatile unsigned int long char double float bool void _Alignas".split())
-SAID = {"true", "false", "NULL"}
+SAID = {"true", "false", "NULL", "TRN_OK"}
 FLOW = {"if", "while", "for", "switch", "return", "sizeof", "do", "else", "case", "default", "goto"}
 
 

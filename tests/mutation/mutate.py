@@ -35,7 +35,7 @@ ENOUGH = 95  # percent
 MUTANTS = 1 << 17  # of mutant.h
 ERROR = re.compile(r"^(?:.*/tree/)?((?:trnmath|examples)/[^:\n]*):(\d+):(\d+): error", re.M)
 # What of -Wall -Werror still tells a mutant that no compiler should take.
-WARNINGS = "-w;-Werror=int-conversion;-Werror=incompatible-pointer-types"
+WARNINGS = "-Werror=int-conversion;-Werror=incompatible-pointer-types"
 
 
 def say(text):

@@ -70,8 +70,8 @@ TRNI_DRIVER trn_status trni_cores_members(trn_cores_rank *self, const trn_replic
     for (int i = 0; i < count * groups; i++) {
         const int id = g->rank ? g->rank[i] : i;
         if (id < 0 || id >= self->rank_ids || self->call->mark[id])
-            return trni_fail(error, TRN_EINVAL, "replica_group has rank %d %s", id,
-                             id < 0 || id >= self->rank_ids ? ", which does not exist" : "twice");
+            return trni_fail(error, TRN_EINVAL, "replica_group has rank %d%s", id,
+                             id < 0 || id >= self->rank_ids ? ", which does not exist" : " twice");
         self->call->mark[id] = 1;
         if (id == self->rank_id) post->list = i / count;
     }

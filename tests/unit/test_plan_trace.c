@@ -1,0 +1,238 @@
+/* test_plan_trace.c - one layer of a plan as a timeline: which work follows which, and what all of it adds up to.
+ * SPDX-License-Identifier: MIT
+ *
+ * The order is that of the model's code, written out here; what a lane adds up to is what the plan's own sums have for
+ * one layer, where those come from another room (plan/plan_time.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "trnmath/trn_plan_trace.h"
+#include "twin/plan_cases.h"
+
+enum { EVENTS = 200 };
+static trn_trace_event event[EVENTS];
+static trn_trace trace;
+static trn_plan_args args;
+
+/* Training is without sequence parallelism, whose second gathering lies beside the other work and is not drawn. */
+static trn_plan drawn(const trn_model *m, trn_job job, trn_plan p)
+{
+    static trn_topology net;
+    net = trn_topology_of(TRN_TRN2_48XLARGE);
+    args = question(m, &net, job, 16, 2048);
+    args.no_sp = job == TRN_JOB_TRAIN;
+    args.recompute = TRN_RECOMPUTE_NONE;
+    args.ignore_groups = true;
+    args.assumptions.contention = -1; /* none: each kind of work takes what it takes alone */
+    if (trn_plan_evaluate(&args, &p)) fail_msg("%s", failure.text);
+    assert_true(p.legal);
+    memset(&trace, 0, sizeof trace);
+    trace.event = event;
+    trace.capacity = EVENTS;
+    if (trn_plan_trace_layer(&args, &p, &trace)) fail_msg("%s", failure.text);
+    return p;
+}
+
+/* "lane name" of each event, one after the other, up to the null. */
+static void follows(const char *const *expected)
+{
+    int64_t i = 0;
+    for (; expected[i]; i++) {
+        char text[96];
+        if (i >= trace.count) fail_msg("it ends before '%s'", expected[i]);
+        snprintf(text, sizeof text, "%s: %s", trace.track[event[i].track], event[i].name);
+        assert_string_equal(text, expected[i]);
+    }
+    assert_int_equal(trace.count, i);
+}
+
+static double lane(const char *name)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < trace.count; i++)
+        if (!strcmp(trace.track[event[i].track], name)) sum += event[i].duration_s;
+    return sum;
+}
+
+static void near(double found, double expected, const char *what)
+{
+    if (fabs(found - expected) > 1e-9 * fabs(expected)) fail_msg("%s: %.12g, expected %.12g", what, found, expected);
+}
+
+/* Everything but cp begins when the one before it ends. */
+static void nothing_between(void)
+{
+    double now_s = 0;
+    for (int64_t i = 0; i < trace.count; i++) {
+        if (!strcmp(trace.track[event[i].track], "cp")) continue;
+        if (fabs(event[i].start_s - now_s) > 1e-12)
+            fail_msg("%s begins at %g, not %g", event[i].name, event[i].start_s, now_s);
+        now_s = event[i].start_s + event[i].duration_s;
+    }
+}
+
+/* ---- the order ---- */
+
+static void a_dense_layer(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {
+        "elementwise: norms, residuals",
+        "products: q, k, v",
+        "cp: keys and values",
+        "attention: attention",
+        "products: o",
+        "tp: all_reduce",
+        "elementwise: norms, residuals",
+        "products: gate, up",
+        "products: down",
+        "tp: all_reduce", /* and back, each product for its input and for its weights: */
+        "products: down",
+        "products: down",
+        "products: gate, up",
+        "products: gate, up",
+        "tp: all_reduce",
+        "elementwise: norms, residuals",
+        "products: o",
+        "products: o",
+        "cp: keys, values and gradients",
+        "attention: attention",
+        "products: q, k, v",
+        "products: q, k, v",
+        "tp: all_reduce",
+        "elementwise: norms, residuals",
+        NULL
+    };
+    const trn_plan p = drawn(&llama8, TRN_JOB_TRAIN, (trn_plan){ .tp = 4, .cp = 2, .ep = 1, .dp = 2, .pp = 1 });
+    follows(expected);
+    nothing_between();
+    const double layers = 32.0 * (double)p.microbatches;
+    near(layers * lane("attention"), p.time.attention_s, "attention");
+    near(layers * lane("elementwise"), p.time.elementwise_s, "elementwise work");
+    near(layers * lane("cp"), p.time.cp_s, "cp");
+}
+
+/* Forward alone, and the sums in two pieces. */
+static void a_prompt(void **state)
+{
+    (void)state;
+    static const char *const expected[] = { "elementwise: norms, residuals",
+                                            "products: q, k, v",
+                                            "attention: attention",
+                                            "products: o",
+                                            "tp: reduce_scatter",
+                                            "tp: all_gather",
+                                            "elementwise: norms, residuals",
+                                            "products: gate, up",
+                                            "products: down",
+                                            "tp: reduce_scatter",
+                                            "tp: all_gather",
+                                            NULL };
+    const trn_plan p =
+        drawn(&llama8, TRN_JOB_PREFILL, (trn_plan){ .tp = 8, .cp = 1, .ep = 1, .dp = 2, .pp = 1, .sp = true });
+    follows(expected);
+    nothing_between();
+    near(32 * lane("attention") * (double)p.microbatches, p.time.attention_s, "attention");
+    near(32 * lane("elementwise") * (double)p.microbatches, p.time.elementwise_s, "elementwise work");
+    const char *const text[] = { "1 x [16384, 4096] x [4096, 768]", "1 x [16384, 512] x [512, 4096]",
+                                 "1 x [16384, 4096] x [4096, 3584]", "1 x [16384, 1792] x [1792, 4096]" };
+    for (int64_t i = 0, k = 0; i < trace.count; i++)
+        if (!strcmp(trace.track[event[i].track], "products")) /* 8 sequences of 2048 tokens, an eighth of each matrix */
+            assert_memory_equal(event[i].text, text[k], strlen(text[k])), k++;
+}
+
+/* A layer with experts, whose tokens travel there and back; a latent for keys and values. */
+static void a_layer_of_experts(void **state)
+{
+    (void)state;
+    static const char *const expected[] = { "elementwise: norms, residuals",
+                                            "products: q down",
+                                            "products: q up",
+                                            "products: kv down",
+                                            "products: kv up",
+                                            "attention: attention",
+                                            "products: o",
+                                            "tp: all_reduce",
+                                            "elementwise: norms, residuals",
+                                            "products: router",
+                                            "products: shared gate, up",
+                                            "products: shared down",
+                                            "ep: all_to_all",
+                                            "products: expert gate, up",
+                                            "products: expert down",
+                                            "ep: all_to_all",
+                                            "tp: all_reduce",
+                                            "products: shared down",
+                                            "products: shared down",
+                                            "products: shared gate, up",
+                                            "products: shared gate, up",
+                                            "products: router",
+                                            "products: router",
+                                            "ep: all_to_all",
+                                            "products: expert down",
+                                            "products: expert down",
+                                            "products: expert gate, up",
+                                            "products: expert gate, up",
+                                            "ep: all_to_all",
+                                            "tp: all_reduce",
+                                            "elementwise: norms, residuals",
+                                            "products: o",
+                                            "products: o",
+                                            "attention: attention",
+                                            "products: kv up",
+                                            "products: kv up",
+                                            "products: kv down",
+                                            "products: kv down",
+                                            "products: q up",
+                                            "products: q up",
+                                            "products: q down",
+                                            "products: q down",
+                                            "tp: all_reduce",
+                                            "elementwise: norms, residuals",
+                                            NULL };
+    trn_model m = deepseek;
+    m.layers = 6; /* 3 of which have experts */
+    m.experts = 16;
+    const trn_plan p = drawn(&m, TRN_JOB_TRAIN, (trn_plan){ .tp = 4, .cp = 1, .ep = 4, .dp = 1, .pp = 1 });
+    nothing_between();
+    int64_t i = 0; /* what tp's ranks tell each other of routed tokens is there too, or not, as tokens are cut */
+    for (int64_t k = 0; k < trace.count; k++)
+        if (strcmp(event[k].text, "routed tokens") && strcmp(event[k].text, "outputs of experts"))
+            event[i++] = event[k];
+    trace.count = i;
+    follows(expected);
+    near(3.0 * (double)p.microbatches * lane("ep"), p.time.ep_s, "experts' tokens");
+}
+
+/* Products of one layer: those of the whole plan, less those of the same model without layers of its own. */
+static void products_of_a_layer(void **state)
+{
+    (void)state;
+    trn_model longer = llama8, shorter = llama8;
+    longer.layers = 4;
+    shorter.layers = 2;
+    const trn_plan degrees = { .tp = 4, .cp = 1, .ep = 1, .dp = 4, .pp = 1 };
+    const trn_plan two = drawn(&shorter, TRN_JOB_TRAIN, degrees), four = drawn(&longer, TRN_JOB_TRAIN, degrees);
+    const double more = four.time.products_s + four.time.reads_s - two.time.products_s - two.time.reads_s;
+    near(2.0 * (double)four.microbatches * lane("products"), more, "products of two layers");
+    near(2.0 * (double)four.microbatches * lane("tp"), four.time.tp_s - two.time.tp_s, "sums of two layers");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_dense_layer),
+        cmocka_unit_test(a_prompt),
+        cmocka_unit_test(a_layer_of_experts),
+        cmocka_unit_test(products_of_a_layer),
+    };
+    return cmocka_run_group_tests_name("plan_trace", tests, NULL, NULL);
+}
