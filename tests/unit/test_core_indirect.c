@@ -374,10 +374,17 @@ static void mx_products(void **state)
     trn_core_nc_matmul_mx(&core, &plain);
     fine();
     for (int i = 0; i < N; i++) assert_memory_equal(at(sums, i, 0), at(whole, i, 0), N * sizeof(float));
+    trn_nc_matmul_mx_args one = plain; /* moving alone by an index: the same sums */
+    one.dst = sums;
+    one.moving = x;
+    one.moving_scale = s;
+    trn_core_nc_matmul_mx(&core, &one);
+    fine();
+    for (int i = 0; i < N; i++) assert_memory_equal(at(sums, i, 0), at(whole, i, 0), N * sizeof(float));
     trn_nc_matmul_mx_args half = args;
     half.moving_scale = plain.moving_scale;
     trn_core_nc_matmul_mx(&core, &half);
-    expect("instruction 2, nc_matmul_mx: moving and moving_scale are one tensor: both are indirect views by the same "
+    expect("instruction 3, nc_matmul_mx: moving and moving_scale are one tensor: both are indirect views by the same "
            "index, or neither is");
 }
 
@@ -494,7 +501,7 @@ static void operands_that_cannot_be(void **state)
     (void)state;
     static float host[16 * 64];
     begin(TRN_TRAINIUM3);
-    trn_tensor data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16);
+    trn_tensor data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16), v;
     copy(dst, view(data, row_of(0), 16), TRN_ENGINE_GPSIMD);
     expect("instruction 0, tensor_copy: src is an indirect view, which engine gpsimd does not follow here");
 
@@ -530,6 +537,19 @@ static void operands_that_cannot_be(void **state)
     view(data, index, 16);
     copy(dst, first, TRN_ENGINE_VECTOR);
     expect("instruction 1, tensor_copy: src is an indirect view that is forgotten: 1024 others were made since");
+
+    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16);
+    const trn_tensor last = row_of(0);
+    for (int i = 0; i < 1025; i++) v = view(data, last, 16);
+    copy(dst, trn_tensor_2d(TRN_F32, v.data, 16, 16), TRN_ENGINE_VECTOR); /* its memory without its number */
+    expect("instruction 0, tensor_copy: src is cut from an indirect view; such a view is taken as it is");
+
+    const trn_tensor wide = offsets(TRN_U16, 128, 512, 64, false, 16);
+    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 128, 64), dst = trn_core_sbuf(&core, "dst", TRN_F32, 128, 64);
+    copy(view(dst, wide, 4096), view(data, wide, 4096), TRN_ENGINE_VECTOR); /* two halves of the room */
+    fine();
+    copy(view(dst, wide, 4097), view(data, wide, 4097), TRN_ENGINE_VECTOR);
+    expect("instruction 1, tensor_copy: src: the indirect views of one instruction have room for 4194304 bytes");
 
     data = numbers(TRN_SPACE_PSUM, "data", TRN_F32, 16, 64), dst = numbers(TRN_SPACE_SBUF, "dst", TRN_F32, 16, 16);
     copy(view(data, row_of(0), 16), dst, TRN_ENGINE_SCALAR);

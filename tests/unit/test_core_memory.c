@@ -190,6 +190,42 @@ static void countless_freed_pieces_are_joined(void **state)
     }
 }
 
+/* Tiles of one byte, placed by hand, leave more freed pieces than there is room for: the first two neighbours become
+ * one, which is ready when both are, and nothing else changes. */
+static void too_many_freed_pieces_of_a_byte(void **state)
+{
+    (void)state;
+    enum { LIVE = 2048, END = 4200 };
+    static double ready[END];
+    trni_memory m = fresh(TRN_TRAINIUM3, TRN_SPACE_SBUF);
+    int live[2] = { -1, -1 };
+    for (int b = 0; b < END; b++) {
+        char name[8];
+        m.place = b + 1;
+        snprintf(name, sizeof name, "%d", b);
+        const int tile = take(&m, name, 0, 32, 1);
+        ready[b] = b % 7;
+        if (b == 0 || b == LIVE) live[b / LIVE] = tile;
+        else trni_memory_give(&m, tile, ready[b]);
+    }
+    assert_int_equal(m.segments[0], TRNI_SEGMENTS - 2);
+    int pieces = 0;
+    double joined = 0;
+    const trni_segment *before = NULL;
+    for (int b = 0; b < END; b++) {
+        const trni_segment *s = trni_memory_find(&m, 3, b);
+        assert_non_null(s);
+        assert_int_equal(s->tile, b == 0 || b == LIVE ? live[b / LIVE] : -1);
+        if (s != before) joined = 0, pieces++;
+        joined = ready[b] > joined && s->tile < 0 ? ready[b] : joined;
+        if (s->tile < 0 && b + 1 == s->b_end) assert_true(s->ready_s == joined);
+        before = s;
+    }
+    assert_int_equal(pieces, TRNI_SEGMENTS - 2);
+    assert_string_equal(trni_memory_find(&m, 0, 3)->name, "1"); /* the first one's name */
+    assert_int_equal(trni_memory_find(&m, 0, 1)->b_end - 1, END - pieces + 1);
+}
+
 /* ---- no room: the sentence ---- */
 
 static void a_full_memory_says_what_is_free_and_who_is_large(void **state)
@@ -317,6 +353,7 @@ int main(void)
         cmocka_unit_test(memories_are_as_large_as_published),
         cmocka_unit_test(tiles_go_to_the_first_place_that_fits),
         cmocka_unit_test(countless_freed_pieces_are_joined),
+        cmocka_unit_test(too_many_freed_pieces_of_a_byte),
         cmocka_unit_test(a_full_memory_says_what_is_free_and_who_is_large),
         cmocka_unit_test(written_bytes_are_those_that_were_visited),
     };
