@@ -25,7 +25,8 @@ BINDS = {op: level for level, ops in enumerate(LEVELS) for op in ops}
 ASSIGNS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+", "*": "/", "/": "*",
           "%": "/", "&&": "||", "||": "&&", "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*="}
-EITHER_WAY = re.compile(r"^(f?(min|max)f?|.*_(min|max|gcd)(_.*)?)$")  # calls whose arguments may change places
+# Calls whose arguments may change places.
+EITHER_WAY = re.compile(r"^(f?(min|max)f?|calloc|strcmp|memcmp|.*_(min|max|gcd)[0-9]*(_.*)?)$")
 OPEN, CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 TYPES = set("const static struct enum union volatile unsigned int long char double float bool void _Alignas".split())
 SAID = {"true", "false", "NULL", "TRN_OK"}

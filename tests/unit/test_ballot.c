@@ -110,6 +110,38 @@ static void what_is_given_is_told_before_what_follows(void **state)
     assert_non_null(strstr(read(3, TRN_EINVAL), "process 1 has count = 8, 2 others have 16; 2 more"));
 }
 
+/* Texts count to their last letter, and so does where one ends. */
+static void texts_differ_in_each_letter(void **state)
+{
+    (void)state;
+    static const char *const text[] = { "", "a", "b", "abcdefg", "abcdefh", "abcdefgh", "abcdefgi", "abcdefghi",
+                                        "bbcdefghi", "abcdefghij" };
+    enum { TEXTS = sizeof text / sizeof text[0] };
+    for (int i = 0; i < TEXTS; i++)
+        for (int j = 0; j < i; j++) assert_true(trni_hash_text(1, text[i]) != trni_hash_text(1, text[j]));
+    assert_true(trni_hash_text(trni_hash_text(1, "ab"), "c") != trni_hash_text(trni_hash_text(1, "a"), "bc"));
+    assert_true(trni_hash_text(1, "a") != trni_hash_text(2, "a"));
+}
+
+/* One word after the other: the first that differs is told, whatever stands behind it. */
+static void each_shared_word_counts(void **state)
+{
+    (void)state;
+    for (int i = TRNI_BALLOT_MAGIC; i < TRNI_BALLOT_STATUS; i++) {
+        word[1][i]++;
+        read(3, TRN_EINVAL);
+        word[1][TRNI_BALLOT_STATUS] = TRN_EIO; /* of whom nothing else is to be believed */
+        read(3, TRN_EINVAL);
+        memcpy(word[1], plain.word, sizeof plain.word);
+    }
+    for (int i = TRNI_BALLOT_CALL; i < plain.words; i++) {
+        word[2][i] ^= 1;
+        read(3, TRN_EINVAL);
+        memcpy(word[2], plain.word, sizeof plain.word);
+        read(3, TRN_OK);
+    }
+}
+
 /* Whatever another version sends, the words that all versions share are read first. */
 static void versions_differ_in_a_sentence(void **state)
 {
@@ -157,6 +189,8 @@ int main(void)
         cmocka_unit_test_setup(who_abstains_has_no_say, prepare),
         cmocka_unit_test_setup(what_is_given_is_told_before_what_follows, prepare),
         cmocka_unit_test_setup(versions_differ_in_a_sentence, prepare),
+        cmocka_unit_test_setup(texts_differ_in_each_letter, prepare),
+        cmocka_unit_test_setup(each_shared_word_counts, prepare),
         cmocka_unit_test_setup(who_fails_is_quoted, prepare),
         cmocka_unit_test_setup(tables_leave_room, prepare),
     };

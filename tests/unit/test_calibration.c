@@ -207,6 +207,7 @@ static void files(void **state)
                 { "step_s = inf", "line 1: step_s = inf: expected 0, or 1e-15 to 10000" },
                 { "rdh = 4e6", "line 1: rdh = 4e6: expected 0, or 1e-06 to 1e+06" },
                 { "hbm", "line 1: expected field = number" },
+                { "= 5", "line 1: \"\" is no field of a calibration" },
                 { "release = oldest", "line 1: release = oldest: expected newer or older" },
                 { "hbm = 1\nrelease = older", "line 2: release stands before all fields, and once" } };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

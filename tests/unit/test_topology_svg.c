@@ -27,8 +27,16 @@ typedef struct label {
 typedef struct picture {
     double width, height;
     int wires, chips, hubs, labels, shades[16];
+    uint64_t hash; /* of the whole text */
     label label[MOST_TEXTS];
 } picture;
+
+static uint64_t hashed(const char *text, size_t bytes)
+{
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+    for (size_t i = 0; i < bytes; i++) h = (h ^ (unsigned char)text[i]) * 0x100000001b3u;
+    return h;
+}
 
 /* An attribute's value; an empty string when the element has none of that name. */
 static const char *attribute(const char *tag, const char *name)
@@ -198,6 +206,7 @@ static picture drawn(const trn_topology *net, const char *title, const double *l
     assert_true(p.used < most_bytes);
     assert_non_null(strstr(p.text, "prefers-color-scheme: dark"));
     read_picture(p.text, &found);
+    found.hash = hashed(p.text, p.used);
     free(p.text);
     free(again.text);
     return found;
@@ -249,6 +258,53 @@ static void systems_are_drawn_link_by_link(void **state)
         if (last > 3) assert_int_equal(drawn(&net, "one", load, 200000).shades[6], 2);
         free(load);
     }
+}
+
+/* Golden: hashes of these pictures as this version draws them, so that no line moves unnoticed. What the pictures are
+ * made of is checked elsewhere in this file; when they are to change, these numbers are what the test prints. */
+static void pictures_are_what_they_were(void **state)
+{
+    static const int torus[] = { 4, 3 }, cube[] = { 3, 4, 2 };
+    static const uint64_t golden[][2] = {
+        { 0x7de72082160e5b63, 0x0f3e1d9dd965c373 },
+        { 0xc8150fb22e595f09, 0x1282855c752e83d1 },
+        { 0x078b3983ff427096, 0xdef56c3de488869e },
+        { 0x7c54674a2d06f27f, 0x838b28dc9d51ee61 },
+        { 0x6fe9af1da725ce34, 0 },
+        { 0x25a4a10ad1d1bcf7, 0 },
+        { 0x2ce6a7c2bab01279, 0x8b5a266ad106deaf },
+        { 0xf0a7b7d8e6496ebb, 0 },
+        { 0xb8a2330032acf468, 0x7e43c78746197fdc },
+        { 0x4ccc6c24b8cb1b9f, 0 },
+        { 0xce3b0d6032eb6f2a, 0x9b24763abfad963d },
+        { 0xfde697806164d884, 0 },
+        { 0x832771f01c0cdb9c, 0xd882689bb8bca0b6 },
+        { 0x2226c46d14a3c858, 0x96d038edf03a2f8f },
+    };
+    const trn_topology net[] = {
+        trn_topology_preset(TRN_TRN2_48XLARGE, "sa"), trn_topology_preset(TRN_TRN2_ULTRASERVER, "sa"),
+        trn_topology_preset(TRN_TRN3_GEN1_ULTRASERVER, "sa"), trn_topology_preset(TRN_TRN3_GEN2_ULTRASERVER, "doc/planes=4"),
+        trn_topology_preset(TRN_TRN1_ULTRACLUSTER, "sa"), trn_topology_preset(TRN_PROJECT_RAINIER, "sa"),
+        trn_topology_ring(7, 1e9, 1e-6), trn_topology_ring(400000, 1e9, 0), trn_topology_switch(9, 1e9, 1e-6),
+        trn_topology_switch(400000, 1e9, 0), trn_topology_fully_connected(6, 1e9, 1e-6),
+        trn_topology_fully_connected(5000, 1e9, 0), trn_topology_torus(2, torus, 1e9, 0),
+        trn_topology_torus(3, cube, 1e9, 0),
+    };
+    (void)state;
+    bool same = sizeof net / sizeof net[0] == sizeof golden / sizeof golden[0];
+    for (unsigned i = 0; i < sizeof golden / sizeof golden[0]; i++) {
+        const int64_t links = trn_topology_link_count(&net[i]), kept = links < 20000 ? links : 0;
+        double *load = (double *)calloc((size_t)kept + 1, sizeof *load);
+        assert_non_null(load);
+        for (int64_t k = 0; k < kept; k++) load[k] = (double)(k * 7919 % 1000);
+        const uint64_t plain = drawn(&net[i], "golden", NULL, 200000).hash;
+        const uint64_t loaded = kept ? drawn(&net[i], "golden", load, 200000).hash : 0;
+        free(load);
+        if (plain == golden[i][0] && loaded == golden[i][1]) continue;
+        print_message("        { 0x%016llx, 0x%016llx },\n", (unsigned long long)plain, (unsigned long long)loaded);
+        same = false;
+    }
+    assert_true(same);
 }
 
 static void one_level_is_a_circle(void **state)
@@ -365,6 +421,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(systems_are_drawn_link_by_link),
+        cmocka_unit_test(pictures_are_what_they_were),
         cmocka_unit_test(one_level_is_a_circle),
         cmocka_unit_test(far_too_many_chips_are_a_small_picture),
         cmocka_unit_test(any_network_is_well_formed),
