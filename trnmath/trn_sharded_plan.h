@@ -277,7 +277,7 @@ TRNI_FN trn_status trni_sharded_compute(const trni_sharded *s, trn_system_cost *
     c.k = s->plan.k;
     c.a_format = s->a;
     c.b_format = s->b;
-    c.dst_format = s->plan.product.sum ? s->wire : s->dst;
+    c.dst_format = s->wire; /* dst's, where nothing is summed */
     c.error = ask->error;
     const bool scaled = ask->a_scale || ask->b_scale;
     if (ask->matmul.double_row)

@@ -626,6 +626,98 @@ static void test_compute_time(void **state)
     assert_true(plan[0].compute.tflops > 0.8 * 629 && plan[0].compute.tflops <= 629.2); /* of eight cores */
 }
 
+/* The product of one device is asked as trn_matmul would run it: formats, mode, and what its results are stored in. */
+static void test_compute_time_of_formats(void **state)
+{
+    (void)state;
+    static const struct {
+        trn_generation generation;
+        trn_system system;
+        trn_format a, dst, wire;
+        bool double_row, scaled, sum;
+        trn_matmul_mode mode;
+    } row[] = {
+        { TRN_TRAINIUM2, TRN_TRN2_48XLARGE, TRN_BF16, TRN_BF16, TRN_FORMAT_UNSET, false, false, false, TRN_MODE_PLAIN },
+        { TRN_TRAINIUM2, TRN_TRN2_48XLARGE, TRN_BF16, TRN_BF16, TRN_F32, false, false, true, TRN_MODE_PLAIN },
+        { TRN_TRAINIUM2, TRN_TRN2_48XLARGE, TRN_BF16, TRN_BF16, TRN_F32, false, false, false, TRN_MODE_PLAIN },
+        { TRN_TRAINIUM2, TRN_TRN2_48XLARGE, TRN_F8_E4M3, TRN_BF16, TRN_FORMAT_UNSET, false, false, false,
+          TRN_MODE_PLAIN },
+        { TRN_TRAINIUM2, TRN_TRN2_48XLARGE, TRN_F8_E4M3, TRN_BF16, TRN_FORMAT_UNSET, true, false, false,
+          TRN_MODE_DOUBLE_ROW },
+        { TRN_TRAINIUM1, TRN_TRN1_32XLARGE, TRN_I8, TRN_I32, TRN_FORMAT_UNSET, false, false, false, TRN_MODE_INT8 },
+        { TRN_TRAINIUM1, TRN_TRN1_32XLARGE, TRN_BF16, TRN_F32, TRN_FORMAT_UNSET, false, false, false, TRN_MODE_PLAIN },
+        { TRN_TRAINIUM3, TRN_TRN3_GEN2_ULTRASERVER, TRN_F8_E4M3FN, TRN_BF16, TRN_FORMAT_UNSET, false, true, false,
+          TRN_MODE_MX },
+        { TRN_TRAINIUM3, TRN_TRN3_GEN2_ULTRASERVER, TRN_BF16, TRN_BF16, TRN_FORMAT_UNSET, false, false, false,
+          TRN_MODE_PLAIN },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        static trn_sharded_matmul_plan plan;
+        static const trn_tensor none[4];
+        trn_error error;
+        trn_sharded_matmul_args s = {
+            .mesh = &mesh, .m = 4096, .n = 2048, .k = 4096, .wire = row[i].wire, .error = &error
+        };
+        net = trn_topology_switch(4, 1e9, 1e-6); /* of no system: chips of the generation */
+        assert_int_equal(trn_mesh_init(&mesh, &net, "x=4"), TRN_OK);
+        s.matmul.generation = row[i].generation;
+        s.matmul.a.format = s.matmul.b.format = row[i].a;
+        s.matmul.dst.format = row[i].dst;
+        s.matmul.double_row = row[i].double_row;
+        if (row[i].scaled) s.a_scale = s.b_scale = none;
+        assert_int_equal(trn_pspec_parse(&s.a_spec, &mesh, row[i].sum ? "(*, x)" : "(x, *)"), TRN_OK);
+        assert_int_equal(trn_pspec_parse(&s.b_spec, &mesh, row[i].sum ? "(x, *)" : "(*, *)"), TRN_OK);
+        assert_int_equal(trn_pspec_parse(&s.dst_spec, &mesh, row[i].sum ? "(*, *)" : "(x, *)"), TRN_OK);
+        if (trn_sharded_matmul_plan_of(&s, &plan)) fail_msg("row %zu: %s", i, error.text);
+        trn_system_spec one = *trn_system_spec_of(row[i].system);
+        trn_server_spec server = *one.server;
+        server.chips = one.servers = 1;
+        one.server = &server;
+        const trn_matmul_cost_args c = { .system = &one,
+                                         .m = row[i].sum ? 4096 : 1024,
+                                         .n = 2048,
+                                         .k = row[i].sum ? 1024 : 4096,
+                                         .a_format = row[i].a,
+                                         .b_format = row[i].a,
+                                         .dst_format = row[i].sum ? row[i].wire : row[i].dst,
+                                         .mode = row[i].mode };
+        trn_system_cost cost;
+        assert_int_equal(trn_matmul_system_cost(&c, &cost), TRN_OK);
+        if (plan.compute.time_s != cost.time_s) fail_msg("row %zu: %g, not %g", i, plan.compute.time_s, cost.time_s);
+    }
+}
+
+/* An order of dst that does not go on from the operand's is not followed. */
+static void test_rules_of_orders(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b, *dst, *a_at, *b_at;
+    } row[] = {
+        { "(x, *)", "(*, *)", "((x, z), *)", "((x, z), *)", "(*, *)" },
+        { "(x, *)", "(*, *)", "((y, z), *)", "(x, *)", "(*, *)" },
+        { "(*, *)", "(*, x)", "(*, (x, y))", "(*, *)", "(*, (x, y))" },
+        { "(*, *)", "(*, x)", "(*, (y, z))", "(*, *)", "(*, x)" },
+        { "(*, z)", "(z, *)", "((x, z), *)", "(x, z)", "(z, *)" }, /* z is K's already */
+    };
+    net = trn_topology_switch(8, 1e9, 1e-6);
+    assert_int_equal(trn_mesh_init(&mesh, &net, "x=2,y=2,z=2"), TRN_OK);
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        static trn_sharded_matmul_plan plan;
+        char text[64];
+        trn_sharded_matmul_args s = { .mesh = &mesh, .m = 64, .n = 64, .k = 256 };
+        s.matmul.a.format = s.matmul.b.format = s.matmul.dst.format = TRN_BF16;
+        assert_int_equal(trn_pspec_parse(&s.a_spec, &mesh, row[i].a), TRN_OK);
+        assert_int_equal(trn_pspec_parse(&s.b_spec, &mesh, row[i].b), TRN_OK);
+        assert_int_equal(trn_pspec_parse(&s.dst_spec, &mesh, row[i].dst), TRN_OK);
+        assert_int_equal(trn_sharded_matmul_plan_of(&s, &plan), TRN_OK);
+        trn_pspec_format(&plan.a_at, &mesh, text, sizeof text);
+        assert_string_equal(text, row[i].a_at);
+        trn_pspec_format(&plan.b_at, &mesh, text, sizeof text);
+        assert_string_equal(text, row[i].b_at);
+    }
+}
+
 /* ---- threads ---- */
 
 static void test_threads(void **state)
@@ -765,6 +857,8 @@ int main(void)
         cmocka_unit_test(test_mx),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_compute_time),
+        cmocka_unit_test(test_compute_time_of_formats),
+        cmocka_unit_test(test_rules_of_orders),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_refusals),
     };
