@@ -2,7 +2,7 @@
 """Breaks the library in many small ways, one at a time, and asks whether its tests notice.
 
     tests/mutation/mutate.py core                   20 mutants of the room `core`, the same ones each time
-    tests/mutation/mutate.py core plan --seed 2     others, of two rooms
+    tests/mutation/mutate.py core plan --seed 2,3   others, of two rooms, twice as many; one build, a score for each seed
     tests/mutation/mutate.py io --count all         every mutant of a room
     tests/mutation/mutate.py plan --at trnmath/plan/plan_cost.h:538      those of one line
     tests/mutation/mutate.py core --list            says what would be tried, and tries nothing
@@ -86,6 +86,7 @@ class Mutant:
         self.key = (found.file, found.function, self.before, self.after)
         self.again = again
         self.fate = self.by = self.reason = None
+        self.seeds = set()
 
     def rank(self, seed):
         return hashlib.sha256(repr((seed, self.key, self.again)).encode()).digest()
@@ -202,7 +203,7 @@ def build(texts, mutants, targets, jobs):
     launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     configure = ["cmake", "-S", str(TREE / "tests"), "-B", str(BUILD), "-DCMAKE_BUILD_TYPE=None", "-DTRN_OPENMP=OFF",
                  "-DTRN_INTRINSICS=OFF", "-DTRN_HOUSE=OFF", "-DTRN_MATRIX=OFF", "-DTRN_WARNINGS=" + WARNINGS,
-                 "-DCMAKE_C_FLAGS=-O1 -include %s/mutant.h" % HERE, "-DCMAKE_EXE_LINKER_FLAGS=%s" % unit,
+                 "-DCMAKE_C_FLAGS=-O0 -include %s/mutant.h" % HERE, "-DCMAKE_EXE_LINKER_FLAGS=%s" % unit,
                  "-DCMAKE_SHARED_LINKER_FLAGS=%s" % unit, *launcher]
     make = ["cmake", "--build", str(BUILD), "--parallel", str(jobs), "--target", *targets, "--", "-k"]
     for _ in range(6):
@@ -293,43 +294,48 @@ def choose(args, rooms, texts):
         for m in found:
             m.reason = equivalent.get(m.key)
             used.add(m.key)
-        found.sort(key=lambda m: m.rank(args.seed))
-        if args.count != "all" and not args.at:
-            found = found[:int(args.count)]
-        chosen += found
+        for seed in args.seed:
+            ranked = sorted(found, key=lambda m: m.rank(seed))
+            for m in ranked if args.count == "all" or args.at else ranked[:int(args.count)]:
+                m.seeds.add(seed)
+        chosen += [m for m in found if m.seeds]
         for key in equivalent:
             if key not in used and any(Path(key[0]).match(p) for p in rooms[room]["files"]):
                 say("equivalent.txt: no such mutant now: %s %s: %s" % (key[0], key[1], key[3]))
     return apart(chosen)
 
 
+def score(room, seed, here):
+    """Prints a line of the table; says whether it is enough."""
+    dead, alive = (sum(m.fate == fate for m in here) for fate in ("dead", "alive"))
+    percent = 100 * dead / (dead + alive) if dead + alive else 100
+    say("%-9s seed %-3s %4d of %4d die, %5.1f %%; %d equivalent, %d do not compile" %
+        (room, seed, dead, dead + alive, percent, sum(m.fate == "equivalent" for m in here),
+         sum(m.fate == "stillborn" for m in here)))
+    return percent >= ENOUGH
+
+
 def table(args, mutants):
-    poor = []
-    for room in args.room:
-        here = [m for m in mutants if m.room == room]
-        dead = sum(m.fate == "dead" for m in here)
-        alive = [m for m in here if m.fate == "alive"]
-        percent = 100 * dead / (dead + len(alive)) if dead + len(alive) else 100
-        if percent < ENOUGH:
-            poor.append(room)
-        for m in alive:
-            say("\nalive in %s, %s: %s" % (room, "reached by " + " ".join(m.by) if m.by else "reached by no test", m))
-        say("\n%-9s %4d of %4d die, %5.1f %%; %d equivalent, %d do not compile" %
-            (room, dead, dead + len(alive), percent, sum(m.fate == "equivalent" for m in here),
-             sum(m.fate == "stillborn" for m in here)))
-    return poor
+    for m in mutants:
+        if m.fate == "alive":
+            say("\nalive in %s, %s: %s" % (m.room, "reached by " + " ".join(m.by) if m.by else "reached by no test", m))
+    say("")
+    scores = [score(room, seed, [m for m in mutants if m.room == room and seed in m.seeds])
+              for room in args.room for seed in args.seed]
+    return all(scores)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("room", nargs="+", help="a room of rooms.txt, or 'every'")
-    parser.add_argument("--seed", default="1")
+    parser.add_argument("--seed", default="1", help="chooses the mutants; several, with commas between them")
     parser.add_argument("--count", default="20", help="mutants of each room, or 'all' (20)")
     parser.add_argument("--at", action="append", metavar="FILE:LINE", help="only those of this line; may be repeated")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--loud", action="store_true", help="say each mutant's fate at once")
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
+    args.seed = args.seed.split(",")
     rooms = read_rooms()
     args.room = list(rooms) if args.room == ["every"] else args.room
     for room in args.room:
@@ -359,14 +365,14 @@ def main():
     tests = read_tests(names)
     for test in tests.values():  # one after the other: times are taken
         if not look(test):
-            sys.exit("%s fails without a mutant" % test.name)
+            sys.exit("%s fails without a mutant: %s" % (test.name, " ".join(test.command)))
         say("%-24s %6.2f s, comes to %d mutants" % (test.name, test.seconds, len(test.reaches)))
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         waiting = [pool.submit(judge, n, m, [tests[t] for t in rooms[m.room]["tests"]], args.loud)
                    for n, m in enumerate(mutants) if m.fate is None]
         for done in concurrent.futures.as_completed(waiting):
             done.result()
-    return 1 if table(args, mutants) else 0
+    return 0 if table(args, mutants) else 1
 
 
 if __name__ == "__main__":

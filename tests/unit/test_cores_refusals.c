@@ -441,6 +441,48 @@ static void barriers_and_swaps(void **state)
         " sendrecv: Trainium1 has no such instruction; Trainium2 is the first that has");
 }
 
+CALL(swap_narrow, sendrecv, s, (d->s.src = d->narrow, d->s.dst = trn_tensor_slice(d->tile[1], 1, 0, 8)))
+
+static void one_wide_one_narrow(desk *d)
+{
+    if (d->self->rank)
+        swap_narrow(d);
+    else
+        good_swap(d);
+}
+
+static void swaps_have_to_be_alike(void **state)
+{
+    (void)state;
+    act(system_of(TRN_TRAINIUM2, 2, 2), one_wide_one_narrow, -1,
+        "sendrecv: rank 0 (instruction 0) gives src float32 [16, 16], rank 1 (instruction 0) float32 [16, 8]");
+    act(system_of(TRN_TRAINIUM2, 2, 2), swap_narrow, -1, NULL);
+}
+
+/* ---- one rank alone ---- */
+
+static const int64_t small_shape[2] = { 4, 4 };
+
+static void alone_in_a_ring(desk *d)
+{
+    for (int i = 0; i < SIDE * SIDE; i++) memory[0][0][i] = (float)i, memory[0][2][i] = 0.5f, memory[0][1][i] = -1;
+    d->h.src1 = d->far[2];
+    trn_cores_collective_permute_implicit_reduce(d->self, &d->h);
+    for (int i = 0; i < SIDE * SIDE; i++) assert_true(memory[0][1][i] == (float)i + 0.5f);
+}
+
+static void alone_with_a_tensor(desk *d)
+{
+    assert_int_equal(trn_cores_hbm(d->self, "own", TRN_F32, 2, small_shape).rank, 2);
+}
+
+static void one_rank_alone(void **state)
+{
+    (void)state;
+    act(system_of(TRN_TRAINIUM2, 1, 1), alone_in_a_ring, -1, NULL);
+    act(system_of(TRN_TRAINIUM2, 1, 1), alone_with_a_tensor, -1, NULL);
+}
+
 /* ---- tensors of a logical core ---- */
 
 static const int64_t bad_shape[2] = { -1, 4 }, huge_shape[2] = { INT64_MAX, 4 };
@@ -586,6 +628,8 @@ int main(void)
         cmocka_unit_test(shared_tensors),
         cmocka_unit_test(terms_have_to_be_alike),
         cmocka_unit_test(processes_have_to_be_alike),
+        cmocka_unit_test(swaps_have_to_be_alike),
+        cmocka_unit_test(one_rank_alone),
     };
     return cmocka_run_group_tests_name("cores_refusals", tests, NULL, NULL);
 }

@@ -210,6 +210,12 @@ static void a_layer_of_experts(void **state)
     trace.count = i;
     follows(expected);
     near(3.0 * (double)p.microbatches * lane("ep"), p.time.ep_s, "experts' tokens");
+    /* Four experts on a chip; of 4 x 2048 tokens of each of four chips, 8 of 16 experts a token: 16384 for each. */
+    for (int64_t k = 0, seen = 0; k < trace.count && !seen; k++)
+        if (!strcmp(event[k].name, "expert gate, up")) {
+            assert_memory_equal(event[k].text, "4 x [16384, 7168] x [7168, 1024]", 32);
+            seen = 1;
+        }
 }
 
 /* Products of one layer: those of the whole plan, less those of the same model without layers of its own. */
