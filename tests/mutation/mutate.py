@@ -2,7 +2,7 @@
 """Breaks the library in many small ways, one at a time, and asks whether its tests notice.
 
     tests/mutation/mutate.py core                   20 mutants of the room `core`, the same ones each time
-    tests/mutation/mutate.py core plan --seed 2,3   others, of two rooms, twice as many; one build, a score for each seed
+    tests/mutation/mutate.py core plan --seed 2,3   others, of two rooms, a score for each seed
     tests/mutation/mutate.py io --count all         every mutant of a room
     tests/mutation/mutate.py plan --at trnmath/plan/plan_cost.h:538      those of one line
     tests/mutation/mutate.py core --list            says what would be tried, and tries nothing
