@@ -299,7 +299,7 @@ static void instructions_with_a_count_of_their_own(void **state)
     }
 }
 
-/* 64 elements are not few: a pipeline shows between instructions of fewer, and where one reads what was just written. */
+/* 64 elements are not few: the pipeline shows between fewer, and where one reads what was just written. */
 static void instructions_that_follow_at_once(void **state)
 {
     (void)state;
