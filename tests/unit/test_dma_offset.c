@@ -167,6 +167,10 @@ static void offsets_that_are_refused(void **unused)
     a.src = trn_tensor_slice(trn_tensor_slice(of, 0, 0, 1), 1, 0, 2);
     refuse(&a, TRN_EINVAL, "dst overlaps src_offset.value");
     a.dst = trn_tensor_2d(TRN_U16, other, 1, 2);
+    trn_dma_copy_args odd = a; /* a view that is none is told before it is placed */
+    odd.dst.shape[0] = -1;
+    odd.dst_offset = a.src_offset;
+    refuse(&odd, TRN_ESHAPE, "dst has negative size -1 on axis 0");
     a.dge_mode = TRN_DGE_HWDGE;
     a.engine = TRN_ENGINE_SYNC;
     assert_int_equal(trn_dma_copy(&a), TRN_OK);

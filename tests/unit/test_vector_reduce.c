@@ -448,6 +448,24 @@ static void refuse_reductions(void **unused)
     a.numerics = &pairwise, a.op = TRN_ALU_ADD;
     REFUSED(trn_tensor_reduce, a, TRN_EUNSUPPORTED,
             "numerics.reduce_order is not sequential: tensor_reduce has no other", &watch);
+    const trn_tensor data = trn_tensor_2d(TRN_F32, x, 2, 3), dst = trn_tensor_2d(TRN_F32, out, 2, 3);
+    trn_tensor_scalar_reduce_args each = { .numerics = &pairwise, .dst = dst, .data = data, .op0 = TRN_ALU_ADD,
+                                           .reduce_op = TRN_ALU_ADD };
+    REFUSED(trn_tensor_scalar_reduce, each, TRN_EUNSUPPORTED,
+            "numerics.reduce_order is not sequential: tensor_scalar_reduce has no other", &watch);
+    trn_tensor_scalar_cumulative_args along = { .numerics = &pairwise, .dst = dst, .src = data, .op0 = TRN_ALU_ADD,
+                                                .op1 = TRN_ALU_ADD };
+    REFUSED(trn_tensor_scalar_cumulative, along, TRN_EUNSUPPORTED,
+            "numerics.reduce_order is not sequential: tensor_scalar_cumulative has no other", &watch);
+    trn_tensor_tensor_scan_args scan = { .numerics = &pairwise, .dst = dst, .data0 = data, .data1 = data,
+                                         .op0 = TRN_ALU_MULTIPLY, .op1 = TRN_ALU_ADD };
+    REFUSED(trn_tensor_tensor_scan, scan, TRN_EUNSUPPORTED,
+            "numerics.reduce_order is not sequential: tensor_tensor_scan has no other", &watch);
+    trn_numerics late = trn_numerics_default(TRN_TRAINIUM3);
+    late.reduce_order = TRN_REDUCE_PAIRWISE;
+    trn_exponential_args power = { .generation = TRN_TRAINIUM3, .numerics = &late, .dst = dst, .src = data };
+    REFUSED(trn_exponential, power, TRN_EUNSUPPORTED,
+            "numerics.reduce_order is not sequential: exponential has no other", &watch);
 }
 
 static void refuse_registers(void **unused)
