@@ -242,6 +242,66 @@ static void replicas_on_a_chip_begin_among_themselves(void **state)
     }
 }
 
+/* ---- more ports of a switch than a mesh takes ---- */
+
+typedef struct both_s {
+    double ideal_s, expected_s;
+} both_s;
+
+static both_s among(const trn_topology *net, trn_collective op, int chips, double bytes)
+{
+    static int all[512];
+    for (int i = 0; i < chips; i++) all[i] = i;
+    const trn_collective_args args = {
+        .net = net, .op = op, .bytes = (int64_t)bytes, .chips = all, .count = chips, .error = &failure
+    };
+    trn_cost cost;
+    if (trn_collective_cost(&args, &cost)) fail_msg("%s", failure.text);
+    return (both_s){ cost.time_s, cost.expected_s };
+}
+
+/* All at once, or in two factors of at most 128 ports each: inside, across with what is left, and inside again. */
+static both_s in_factors(const trn_topology *net, trn_collective op, int chips, double bytes)
+{
+    both_s best = among(net, op, chips, bytes);
+    for (int first = 2; first <= 128; first++) {
+        if (chips % first || chips / first > 128) continue;
+        const both_s nothing = { 0, 0 };
+        const both_s before = op == TRN_ALL_GATHER ? nothing : among(net, TRN_REDUCE_SCATTER, first, bytes);
+        const both_s after = op == TRN_REDUCE_SCATTER ? nothing : among(net, TRN_ALL_GATHER, first, bytes);
+        const both_s across = among(net, op, chips / first, bytes / first);
+        const double expected_s = before.expected_s + after.expected_s + across.expected_s;
+        if (expected_s >= best.expected_s) continue;
+        best.expected_s = expected_s;
+        best.ideal_s = before.ideal_s + after.ideal_s + across.ideal_s;
+    }
+    return best;
+}
+
+static void many_ports_in_one_piece_or_two(void **state)
+{
+    (void)state;
+    static const int sizes[] = { 128, 192 };
+    for (int i = 0; i < 2; i++)
+        for (int large = 0; large < 2; large++) {
+            const trn_topology net = trn_topology_switch(sizes[i], 12.5e9, 15e-6);
+            const trn_model m = {
+                .layers = 2, .hidden = large ? 1024 : 128, .heads = 8, .intermediate = 256, .vocab = 1000
+            };
+            trn_plan_args args = question(&m, &net, TRN_JOB_TRAIN, sizes[i], 64);
+            args.system = trn_system_spec_of(TRN_TRN2_48XLARGE);
+            args.zero = TRN_ZERO_NONE;
+            const trn_plan p = evaluated(&args, (trn_plan){ .tp = 1, .cp = 1, .ep = 1, .dp = sizes[i], .pp = 1 });
+            const both_s want = in_factors(&net, TRN_ALL_REDUCE, sizes[i], p.memory.gradients);
+            if (sizes[i] <= 128) { /* no more than a mesh takes: in one piece */
+                near(p.time.dp_s, among(&net, TRN_ALL_REDUCE, sizes[i], p.memory.gradients).ideal_s, 1e-6, "one");
+                continue;
+            }
+            near(p.time.dp_s, want.ideal_s, 1e-6, "ideal");
+            near(p.expected.dp_s, want.expected_s, 1e-6, "expected");
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +310,7 @@ int main(void)
         cmocka_unit_test(products_of_a_recommender),
         cmocka_unit_test(bounds_of_a_token),
         cmocka_unit_test(replicas_on_a_chip_begin_among_themselves),
+        cmocka_unit_test(many_ports_in_one_piece_or_two),
     };
     return cmocka_run_group_tests_name("plan_tables", tests, NULL, NULL);
 }
