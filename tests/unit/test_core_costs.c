@@ -297,6 +297,14 @@ static void instructions_with_a_count_of_their_own(void **state)
         trn_core_gpsimd_custom(&core, &custom);
         took(TRN_ENGINE_GPSIMD, own[i].counted);
     }
+    begin(TRN_TRAINIUM2); /* what lies behind the operands that count is none */
+    const trn_tensor gone = sbuf(TRN_F32, 16), x = sbuf(TRN_F32, 16), y = sbuf(TRN_F32, 16);
+    trn_core_free(&core, gone);
+    const trn_gpsimd_custom_args two = {
+        .dst = { x, gone }, .dsts = 1, .src = { y, gone }, .srcs = 1, .op = nothing, .cycles = 7
+    };
+    trn_core_gpsimd_custom(&core, &two);
+    took(TRN_ENGINE_GPSIMD, 7);
 }
 
 /* 64 elements are not few: the pipeline shows between fewer, and where one reads what was just written. */
@@ -518,6 +526,10 @@ static void copies_move_their_bytes(void **state)
     const trn_dma_copy_args within = { .dst = outside(0, TRN_F32, 128, 512), .src = outside(1, TRN_F32, 128, 512) };
     trn_core_dma_copy(&core, &within);
     moved((trn_dma_work){ .bytes = 128 * 512 * 4, .run_bytes = 128 * 512 * 4 });
+    begin(TRN_TRAINIUM2); /* rows of 256 bytes, which follow each other: not one short descriptor for each */
+    const trn_dma_copy_args narrow = { .dst = outside(0, TRN_F32, 128, 64), .src = outside(1, TRN_F32, 128, 64) };
+    trn_core_dma_copy(&core, &narrow);
+    moved((trn_dma_work){ .bytes = 128 * 64 * 4, .run_bytes = 128 * 64 * 4 });
     begin(TRN_TRAINIUM2); /* rows of a tile are apart */
     const trn_dma_copy_args load = { .dst = sbuf(TRN_F32, 512), .src = outside(1, TRN_F32, 128, 512) };
     trn_core_dma_copy(&core, &load);
