@@ -1,0 +1,184 @@
+/* test_cores_processes.c - every collective between the cores of several processes gives what one process gives.
+ * SPDX-License-Identifier: MIT
+ *
+ * Processes are threads here, and a gather is a copy that waits for all. What a rank receives is written out by hand;
+ * times and bytes are those of a run in one process.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "trnmath/trn_cores.h"
+
+enum { RANKS = 4, MOST = 4, N = 64 };
+
+/* ---- the wire ---- */
+
+typedef struct wire {
+    pthread_mutex_t lock;
+    pthread_cond_t go;
+    int processes, came, left;
+    const void *mine[MOST];
+} wire;
+
+typedef struct citizen {
+    wire *w;
+    trn_cores cores;
+    trn_cores_exchange exchange;
+    trn_status status;
+} citizen;
+
+static trn_status gather(void *user, const void *mine, int64_t bytes, void *all, const int64_t *counts,
+                         trn_error *error)
+{
+    citizen *c = (citizen *)user;
+    wire *w = c->w;
+    char *to = (char *)all;
+    (void)bytes, (void)error;
+    pthread_mutex_lock(&w->lock);
+    while (w->left) pthread_cond_wait(&w->go, &w->lock);
+    w->mine[c->exchange.process] = mine;
+    if (++w->came == w->processes) w->left = w->processes;
+    pthread_cond_broadcast(&w->go);
+    while (!w->left) pthread_cond_wait(&w->go, &w->lock);
+    for (int p = 0; p < w->processes; to += counts[p++])
+        if (counts[p]) memcpy(to, w->mine[p], (size_t)counts[p]);
+    w->came--;
+    pthread_cond_broadcast(&w->go);
+    while (w->came) pthread_cond_wait(&w->go, &w->lock); /* nobody leaves before all have copied */
+    w->left--;
+    pthread_cond_broadcast(&w->go);
+    pthread_mutex_unlock(&w->lock);
+    return TRN_OK;
+}
+
+/* ---- what each rank does: in[k] = 100 rank + k ---- */
+
+typedef struct results {
+    float in[RANKS][N], more[RANKS][N], out[6][RANKS][N];
+    uint32_t table[RANKS][4 * RANKS];
+    double time_s[RANKS];
+} results;
+
+static results now;
+
+static trn_status kernel(trn_cores_rank *self, void *user)
+{
+    static const int inner[] = { 1, 2, 0, 3 }, pairs[][2] = { { 0, 3 }, { 1, 0 }, { 3, 2 } };
+    results *x = (results *)user;
+    trn_core *core = &self->core;
+    const int r = self->rank;
+    for (int k = 0; k < N; k++) x->in[r][k] = (float)(100 * r + k), x->more[r][k] = 0.25f;
+    for (int i = 0; i < 6; i++)
+        for (int k = 0; k < N; k++) x->out[i][r][k] = -1;
+    for (int to = 0; to < RANKS; to++) { /* to + 1 elements from 8 to on, for each */
+        x->table[r][to] = (uint32_t)to + 1;
+        x->table[r][RANKS + to] = 8 * (uint32_t)to;
+    }
+    const trn_tensor in = trn_core_hbm(core, "in", trn_tensor_2d(TRN_F32, x->in[r], N / 4, 4));
+    const trn_tensor more = trn_core_hbm(core, "more", trn_tensor_2d(TRN_F32, x->more[r], N / 4, 4));
+    trn_tensor out[6];
+    for (int i = 0; i < 6; i++) out[i] = trn_core_hbm(core, "out", trn_tensor_2d(TRN_F32, x->out[i][r], N / 4, 4));
+    trn_cores_collective_args a;
+    memset(&a, 0, sizeof a);
+    a.metadata = trn_core_hbm(core, "table", trn_tensor_2d(TRN_U32, x->table[r], 4, RANKS));
+    a.src = in, a.dst = out[0];
+    trn_cores_all_to_all_v(self, &a);
+    a.src = trn_tensor_slice(in, 0, 0, 4), a.dst = out[1];
+    trn_cores_all_gather(self, &a);
+    a.src = in, a.dst = trn_tensor_slice(out[2], 0, 0, 4);
+    trn_cores_reduce_scatter(self, &a);
+    a.dst = out[3], a.source_target_pairs = pairs, a.pairs = 3;
+    trn_cores_collective_permute(self, &a);
+    a.dst = out[4], a.src1 = more;
+    trn_cores_collective_permute_implicit_reduce(self, &a);
+    a.replica_group.rank = inner, a.replica_group.count = 2, a.replica_group.groups = 2; /* {1, 2} and {0, 3} */
+    a.dst = out[5];
+    trn_cores_all_reduce(self, &a);
+    x->time_s[r] = core->time_s;
+    return TRN_OK;
+}
+
+static void *live(void *user)
+{
+    citizen *c = (citizen *)user;
+    trn_cores_args args;
+    memset(&args, 0, sizeof args);
+    args.core.generation = TRN_TRAINIUM2;
+    args.ranks = RANKS;
+    args.cores_per_chip = 1;
+    args.threads = 1;
+    args.exchange = c->w->processes > 1 ? &c->exchange : NULL;
+    c->status = trn_cores_begin(&c->cores, &args);
+    if (!c->status) c->status = trn_cores_run(&c->cores, kernel, &now);
+    if (!c->status) trn_cores_end(&c->cores);
+    return NULL;
+}
+
+static void run(int processes)
+{
+    static citizen town[MOST];
+    wire w;
+    pthread_t thread[MOST];
+    memset(&w, 0, sizeof w);
+    memset(town, 0, sizeof town);
+    memset(&now, 0, sizeof now);
+    pthread_mutex_init(&w.lock, NULL);
+    pthread_cond_init(&w.go, NULL);
+    w.processes = processes;
+    for (int p = 0; p < processes; p++) {
+        town[p].w = &w;
+        town[p].exchange = (trn_cores_exchange){ p, processes, gather, &town[p] };
+        assert_int_equal(pthread_create(&thread[p], NULL, live, &town[p]), 0);
+    }
+    for (int p = 0; p < processes; p++) pthread_join(thread[p], NULL);
+    for (int p = 0; p < processes; p++)
+        if (town[p].status) fail_msg("%d of %d: %s", p, processes, town[p].cores.failure.text);
+    pthread_cond_destroy(&w.go);
+    pthread_mutex_destroy(&w.lock);
+}
+
+/* ---- what comes out ---- */
+
+static float received(int what, int rank, int k)
+{
+    static const int from[RANKS] = { 1, -1, 3, 0 }, other[RANKS] = { 3, 2, 1, 0 };
+    switch (what) {
+    case 0: return k % 16 > rank ? -1 : (float)(100 * (k / 16) + 8 * rank + k % 16); /* slots of 16 elements */
+    case 1: return (float)(100 * (k / 16) + k % 16);
+    case 2: return k < 16 ? (float)(600 + 4 * (16 * rank + k)) : -1;
+    case 3: return from[rank] < 0 ? -1 : (float)(100 * from[rank] + k);
+    case 4: return (float)(100 * ((rank + 3) % 4) + k) + 0.25f;
+    default: return (float)(100 * (rank + other[rank]) + 2 * k);
+    }
+}
+
+static void any_number_of_processes_gives_the_same(void **state)
+{
+    (void)state;
+    double time_s[RANKS] = { 0 };
+    for (int processes = 1; processes <= MOST; processes++) {
+        run(processes);
+        for (int what = 0; what < 6; what++)
+            for (int r = 0; r < RANKS; r++)
+                for (int k = 0; k < N; k++)
+                    if (now.out[what][r][k] != received(what, r, k))
+                        fail_msg("%d processes, call %d, rank %d: [%d] is %g, not %g", processes, what, r, k,
+                                 (double)now.out[what][r][k], (double)received(what, r, k));
+        if (processes == 1) memcpy(time_s, now.time_s, sizeof time_s);
+        assert_memory_equal(time_s, now.time_s, sizeof time_s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(any_number_of_processes_gives_the_same) };
+    return cmocka_run_group_tests_name("cores_processes", tests, NULL, NULL);
+}
