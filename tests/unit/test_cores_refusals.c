@@ -616,6 +616,27 @@ static void processes_have_to_be_alike(void **state)
     assert_string_equal(beside(&brief), "process 0: what process 1 tells of its ranks is cut short");
 }
 
+/* ---- who has used what, when there is no room for more ---- */
+
+static void the_oldest_use_is_forgotten(void **state)
+{
+    (void)state;
+    static trni_cores_race race;
+    memset(&race, 0, sizeof race);
+    const int uses = 2 * TRNI_RACE_KEPT + 5;
+    for (int i = 0; i < uses; i++) {
+        const trni_touch t = { .instruction = i };
+        trni_race_keep(&race, &t, i % 7, (uint64_t)i);
+    }
+    assert_int_equal(race.count, TRNI_RACE_KEPT);
+    for (int k = 0; k < TRNI_RACE_KEPT; k++) {
+        const int last = k < 5 ? uses - 5 + k : TRNI_RACE_KEPT + k;
+        assert_int_equal(race.kept[k].touch.instruction, last);
+        assert_int_equal(race.kept[k].rank, last % 7);
+        assert_int_equal(race.kept[k].met, last);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -630,6 +651,7 @@ int main(void)
         cmocka_unit_test(processes_have_to_be_alike),
         cmocka_unit_test(swaps_have_to_be_alike),
         cmocka_unit_test(one_rank_alone),
+        cmocka_unit_test(the_oldest_use_is_forgotten),
     };
     return cmocka_run_group_tests_name("cores_refusals", tests, NULL, NULL);
 }

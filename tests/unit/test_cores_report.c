@@ -139,6 +139,36 @@ static trn_status idles(trn_cores_rank *self, void *user)
     return TRN_OK;
 }
 
+static trn_status one_works(trn_cores_rank *self, void *user)
+{
+    const trn_tensor tile = trn_core_sbuf(&self->core, "tile", TRN_F32, 128, 512);
+    const trn_memset_args set = { .dst = tile, .value = 1 };
+    if (self->rank == *(const int *)user) trn_core_memset(&self->core, &set);
+    return TRN_OK;
+}
+
+/* Whoever it is that works: the run takes as long, and the report names the rank. */
+static void the_last_one_is_what_counts(void **state)
+{
+    (void)state;
+    for (int who = 0; who < RANKS; who++) {
+        char text[128];
+        trn_cores_args args;
+        memset(&args, 0, sizeof args);
+        args.core.generation = TRN_TRAINIUM2;
+        args.ranks = RANKS;
+        args.cores_per_chip = 2;
+        assert_int_equal(trn_cores_begin(&cores, &args), TRN_OK);
+        assert_int_equal(trn_cores_run(&cores, one_works, &who), TRN_OK);
+        trn_cores_report_of(&cores, &report);
+        trn_cores_end(&cores);
+        near(report.time_s, fill_s, "time");
+        near(report.share[TRN_ENGINE_VECTOR], 0.25, "of one of four");
+        snprintf(text, sizeof text, "VectorE is busy 100 %% of 0.5 us on rank %d; collectives run 0 %% of it", who);
+        assert_string_equal(report.bound_text, text);
+    }
+}
+
 static void nothing_at_all(void **state)
 {
     (void)state;
@@ -227,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_and_waits),
         cmocka_unit_test(collectives_and_transfers),
+        cmocka_unit_test(the_last_one_is_what_counts),
         cmocka_unit_test(nothing_at_all),
         cmocka_unit_test(two_calls_follow_each_other),
     };
