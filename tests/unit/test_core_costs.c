@@ -527,9 +527,9 @@ static void copies_move_their_bytes(void **state)
     trn_core_dma_copy(&core, &within);
     moved((trn_dma_work){ .bytes = 128 * 512 * 4, .run_bytes = 128 * 512 * 4 });
     begin(TRN_TRAINIUM2); /* rows of 256 bytes, which follow each other: not one short descriptor for each */
-    const trn_dma_copy_args narrow = { .dst = outside(0, TRN_F32, 128, 64), .src = outside(1, TRN_F32, 128, 64) };
+    const trn_dma_copy_args narrow = { .dst = outside(0, TRN_F32, 1024, 64), .src = outside(1, TRN_F32, 1024, 64) };
     trn_core_dma_copy(&core, &narrow);
-    moved((trn_dma_work){ .bytes = 128 * 64 * 4, .run_bytes = 128 * 64 * 4 });
+    moved((trn_dma_work){ .bytes = 1024 * 64 * 4, .run_bytes = 1024 * 64 * 4 });
     begin(TRN_TRAINIUM2); /* rows of a tile are apart */
     const trn_dma_copy_args load = { .dst = sbuf(TRN_F32, 512), .src = outside(1, TRN_F32, 128, 512) };
     trn_core_dma_copy(&core, &load);

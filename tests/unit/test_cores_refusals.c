@@ -451,12 +451,24 @@ static void one_wide_one_narrow(desk *d)
         good_swap(d);
 }
 
+/* What a call before had plays no part in a barrier. */
+static void pairs_then_all(desk *d)
+{
+    if (d->self->rank / 2)
+        swap_narrow(d);
+    else
+        good_swap(d);
+    d->b.all = true;
+    trn_cores_barrier(d->self, &d->b);
+}
+
 static void swaps_have_to_be_alike(void **state)
 {
     (void)state;
     act(system_of(TRN_TRAINIUM2, 2, 2), one_wide_one_narrow, -1,
         "sendrecv: rank 0 (instruction 0) gives src float32 [16, 16], rank 1 (instruction 0) float32 [16, 8]");
     act(system_of(TRN_TRAINIUM2, 2, 2), swap_narrow, -1, NULL);
+    act(system_of(TRN_TRAINIUM2, 4, 2), pairs_then_all, -1, NULL);
 }
 
 /* ---- one rank alone ---- */
