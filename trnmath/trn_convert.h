@@ -17,9 +17,10 @@
  * DOES: source -> binary32 -> destination, one rounding at the end, all six rounding modes, for integers too; any
  *     strides, up to six axes, inputs that broadcast; in place when data, element size and strides are the same. Copies
  *     within one format keep every bit. All sources are exact in binary32 but I32 and U32: beyond 2^24 these round to
- *     nearest even first, as on the chip, whatever they become (I32 to U32 included). Stochastic rounding takes its
- *     bits from (seed, stream, row-major position), so the result does not depend on threads, strides or instruction
- *     set; or the words of a generator that the caller owns. Uses OpenMP when compiled with it.
+ *     nearest even first, as on the chip, whatever they become (I32 to U32 included); .integers_once rounds the exact
+ *     integer once instead. Stochastic rounding takes its bits from (seed, stream, row-major position), so the result
+ *     does not depend on threads, strides or instruction set; or the words of a generator that the caller owns. Uses
+ *     OpenMP when compiled with it.
  * DOES NOT: allocate, pack sub-byte codes, scale (trn_mx.h), or accept other overlaps of dst and src.
  *
  * CONTENTS
@@ -27,7 +28,8 @@
  *     trn_convert        does it, or says in one sentence why not; on failure nothing is written
  *
  * How it works: the axes are sorted and merged so that the innermost one is as long and as contiguous as can be, the
- * index space is cut into tiles, and each row of a tile runs through the straight-line kernels of data/cast.h.
+ * index space is cut into tiles, and each row of a tile runs through the straight-line kernels of data/cast.h, or
+ * data/integers.h.
  *
  * KNOWN FROM: tests/unit/test_convert.c (every BF16 and F16 code, all 2^32 floats at level 2, the golden vectors);
  *     bench/trnbench convert for what each kernel is worth.
@@ -49,6 +51,7 @@ typedef struct trn_convert_args {
     uint64_t index;        /* trn_random_field(seed, stream, index + i); 0, or where a part begins in its whole */
     int sr_bits;           /* random bits per element, 1..32; 0 means 32 */
     bool sr_carry_to_inf;  /* stochastic: may a value between the maximum and the next step become infinity? */
+    bool integers_once;     /* I32 and U32: the exact integer is rounded once, to F32 too; other sources do not care */
     trn_xorwow_vector *xorwow; /* optional: stochastic rounding draws from here instead, see below */
     trn_isa isa;               /* 0 = the best of this host; the bits do not depend on it */
     trn_error *error;          /* optional */
@@ -64,7 +67,7 @@ TRN_API trn_status trn_convert(const trn_convert_args *args);
 #if TRNI_BODIES
 
 #include "base/threads.h"
-#include "data/cast.h"
+#include "data/integers.h"
 
 /* ---- the plan: everything that is decided once per call ---- */
 
@@ -102,6 +105,7 @@ typedef struct trni_convert_plan {
     bool stream;
     bool stochastic;
     bool encodes, decodes;       /* one of the two does it all, and the other is not used */
+    bool once;                   /* integers pass by binary32: of the encoder, only its format and mode are used */
     trni_lookup *lookup;         /* a table does it all; or NULL */
     trni_convert_draw *draw;     /* words come from a generator with a state: one thread, row-major; or NULL */
     int rank; /* >= 2: the last two axes are the tile's rows and columns */
@@ -145,12 +149,16 @@ TRNI_FN void trni_convert_fields(const trni_convert_plan *p, uint32_t *field, si
 
 /* ---- one run: n elements at constant steps ---- */
 
-/* At most one chunk of contiguous elements, through binary32. */
+/* At most one chunk of contiguous elements, through binary32 or, once, past it. */
 TRNI_FN void trni_convert_stages(const trni_convert_plan *p, char *dst, const char *src, size_t n, int64_t index,
                                  int64_t index_step)
 {
     TRNI_LINES(uint32_t) value[TRNI_CONVERT_CHUNK], field[TRNI_CONVERT_CHUNK];
     if (p->stochastic) trni_convert_fields(p, field, n, index, index_step);
+    if (p->once) {
+        trni_encoder_integers(&p->encoder, p->args->src.format == TRN_I32, dst, src, p->stochastic ? field : NULL, n);
+        return;
+    }
     if (!p->decoder.copy) trni_decoder_run(&p->decoder, value, src, n);
     trni_encoder_run(&p->encoder, dst, p->decoder.copy ? src : (const char *)value, p->stochastic ? field : NULL, n);
 }
@@ -340,10 +348,11 @@ TRNI_DRIVER void trni_convert_kernels(trni_convert_plan *p, const trn_format_inf
     p->copy = trni_same_format(&a->dst, &a->src); /* bits move */
     p->stochastic = a->rounding == TRN_STOCHASTIC;
     p->encodes = a->src.format == TRN_F32 && !p->stochastic;
-    p->decodes = a->dst.format == TRN_F32;
+    p->once = a->integers_once && (a->src.format == TRN_I32 || a->src.format == TRN_U32);
+    p->decodes = a->dst.format == TRN_F32 && !p->once;
     if (p->copy) return;
     if (!p->decodes) trni_encoder_init(&p->encoder, to, how, p->isa);
-    if (!p->encodes) trni_decoder_init(&p->decoder, from, p->isa);
+    if (!p->encodes && !p->once) trni_decoder_init(&p->decoder, from, p->isa);
     if (p->src_bytes == 1 && p->dst_bytes <= 2 && !p->stochastic && p->elements >= 256) trni_convert_tabulate(p);
 }
 

@@ -457,12 +457,28 @@ TRNI_FN uint32_t trni_overflow_code(const trn_format_info *f, uint32_t toward_ze
     return stop ? f->max_code : f->overflow_code;
 }
 
+/* The code, without a sign, of a finite magnitude: `significand` with its leading bit at `top`, in the binade whose
+ * exponent field is `place`; below the least of them the leading bit may lie lower. */
+TRNI_FN uint32_t trni_encode_magnitude(const trn_format_info *f, uint32_t significand, int top, int place,
+                                       bool negative, trni_encoding how)
+{
+    const int M = f->mantissa_bits;
+    int shift = top - M;
+    if (place < 1) {
+        shift += 1 - place;
+        place = 1;
+    }
+    const uint32_t base = (uint32_t)(place - 1) << M; /* a significand that carries runs into the exponent */
+    const uint32_t code = base + trn_round_magnitude(significand, shift, negative, how.how);
+    if (code <= f->max_code) return code;
+    return trni_overflow_code(f, base + (shift < 32 ? significand >> shift : 0), negative, how);
+}
+
 TRNI_FN uint32_t trni_encode_float(const trn_format_info *f, uint32_t bits, trni_encoding how)
 {
-    const int E = f->exponent_bits, M = f->mantissa_bits;
     const uint32_t magnitude = bits & ~TRNI_F32_SIGN;
     const bool negative = bits >> 31;
-    const uint32_t sign = (uint32_t)negative << (E + M);
+    const uint32_t sign = (uint32_t)negative << (f->exponent_bits + f->mantissa_bits);
     uint32_t code;
 
     if (magnitude > TRNI_F32_INF) {
@@ -476,17 +492,7 @@ TRNI_FN uint32_t trni_encode_float(const trn_format_info *f, uint32_t bits, trni
             significand |= 0x800000u;
         else
             exponent = 1;
-
-        int place = exponent - 127 + f->bias, shift = 23 - M; /* place: the exponent field of the result */
-        if (place < 1) {
-            shift += 1 - place;
-            place = 1;
-        }
-        const uint32_t base = (uint32_t)(place - 1) << M; /* a significand that carries runs into the exponent */
-        code = base + trn_round_magnitude(significand, shift, negative, how.how);
-        if (code > f->max_code)
-            code = trni_overflow_code(f, base + (shift < 32 ? significand >> shift : 0), negative, how);
-        code |= sign;
+        code = trni_encode_magnitude(f, significand, 23, exponent - 127 + f->bias, negative, how) | sign;
     }
     return code << f->low_zeros;
 }
@@ -506,25 +512,31 @@ TRNI_FN uint32_t trni_encode_scale(uint32_t bits, trni_encoding how)
     return code <= 0xfe ? code : trni_overflow_code(trn_format_info_of(TRN_F8_E8M0), position >> 23, false, how);
 }
 
-/* Always saturating; NaN becomes 0. */
+/* The code of a whole number in a format of integers. Always saturating. */
+TRNI_FN uint32_t trni_encode_whole(const trn_format_info *f, uint64_t whole, bool negative)
+{
+    const uint64_t top = f->max_code, bottom = f->kind == TRN_KIND_SIGNED ? top + 1 : 0;
+    const uint64_t limit = negative ? bottom : top;
+    if (whole > limit) whole = limit;
+    const uint64_t code = negative ? 0 - whole : whole;
+    return (uint32_t)code & (f->bits == 32 ? 0xffffffffu : (1u << f->bits) - 1);
+}
+
+/* NaN becomes 0. */
 TRNI_FN uint32_t trni_encode_integer(const trn_format_info *f, uint32_t bits, trni_encoding how)
 {
     const uint32_t magnitude = bits & ~TRNI_F32_SIGN;
     const bool negative = bits >> 31;
-    const uint64_t top = f->max_code, bottom = f->kind == TRN_KIND_SIGNED ? top + 1 : 0;
-    const uint64_t limit = negative ? bottom : top;
     if (magnitude > TRNI_F32_INF) return 0;
 
     const int exponent = (int)(magnitude >> 23);
     const uint32_t significand = exponent ? (magnitude & 0x7fffffu) | 0x800000u : magnitude;
-    uint64_t whole = limit;
+    uint64_t whole = UINT64_MAX;
     if (exponent < 150)
         whole = trn_round_magnitude(significand, 150 - (exponent ? exponent : 1), negative, how.how);
     else if (exponent < 150 + 16)
         whole = (uint64_t)significand << (exponent - 150);
-    if (whole > limit) whole = limit;
-    const uint64_t code = negative ? 0 - whole : whole;
-    return (uint32_t)code & (f->bits == 32 ? 0xffffffffu : (1u << f->bits) - 1);
+    return trni_encode_whole(f, whole, negative);
 }
 
 /* The code of binary32 bits in the format that a row describes. */

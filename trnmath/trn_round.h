@@ -78,9 +78,10 @@ TRN_API trn_rounding trn_round_from_text(const char *name)
 TRN_API uint32_t trn_round_magnitude(uint32_t magnitude, int shift, bool negative, trn_rounder how)
 {
     if (shift <= 0) return magnitude;
-    /* Beyond 63 places the quotient is below 2^-31: less than half, and smaller than any of 32 random thresholds
+    /* Beyond 63 places the quotient is below 2^-32: less than half, and smaller than any of 32 random thresholds
      * except where it is zero, so the exact distance no longer matters. */
-    const int s = shift < 63 ? shift : 63;
+    if (shift > 63) return trn_round_magnitude(magnitude != 0, 63, negative, how);
+    const int s = shift;
     const uint64_t m = magnitude;
     const uint32_t kept = (uint32_t)(m >> s);
     const uint64_t cut = m & (((uint64_t)1 << s) - 1), half = (uint64_t)1 << (s - 1);

@@ -43,6 +43,7 @@ static void fuzz_convert(void)
     args.seed = cases_next(&rng);
     args.sr_bits = below(33);
     args.sr_carry_to_inf = one_in(2);
+    args.integers_once = one_in(2);
     args.xorwow = one_in(4) ? &generator : NULL;
     args.error = one_in(3) ? NULL : &error;
 

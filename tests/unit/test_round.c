@@ -89,6 +89,19 @@ static void zero_bits_mean_thirty_two(void **state)
     CASES_EQUAL(2, library(0x18, 4, false, TWIN_STOCHASTIC, 0x80000000u, 0), "half, at the threshold");
 }
 
+/* Beyond 63 places no magnitude is within reach of a random word; at 63 the largest are. */
+static void far_below_one(void **state)
+{
+    (void)state;
+    CASES_EQUAL(1, library(0x80000000u, 63, false, TWIN_STOCHASTIC, 0xffffffffu, 32), "2^-32, the last word");
+    CASES_EQUAL(0, library(0x7fffffffu, 63, false, TWIN_STOCHASTIC, 0xffffffffu, 32), "just below 2^-32");
+    for (int shift = 64; shift < 300; shift++) {
+        CASES_EQUAL(0, library(0xffffffffu, shift, false, TWIN_STOCHASTIC, 0xffffffffu, 32), "2^32 - 1 / 2^%d", shift);
+        CASES_EQUAL(1, library(1, shift, false, TWIN_TOWARD_POSITIVE, 0, 32), "1 / 2^%d, up", shift);
+        CASES_EQUAL(0, library(0, shift, false, TWIN_TOWARD_POSITIVE, 0, 32), "0 / 2^%d, up", shift);
+    }
+}
+
 static void names(void **state)
 {
     (void)state;
@@ -109,6 +122,7 @@ int main(void)
         cmocka_unit_test(random_numbers),
         cmocka_unit_test(stochastic_counts),
         cmocka_unit_test(zero_bits_mean_thirty_two),
+        cmocka_unit_test(far_below_one),
         cmocka_unit_test(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
