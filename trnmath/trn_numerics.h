@@ -416,7 +416,10 @@ TRN_API trn_status trn_numerics_check(const trn_numerics *n, trn_error *error)
 TRNI_FN bool trni_field_read(const trni_field *f, const char *value, size_t length, int *number)
 {
     for (const trni_choice *c = f->choice; c && c->name; c++)
-        if (strlen(c->name) == length && memcmp(c->name, value, length) == 0) return *number = c->value, true;
+        if (strlen(c->name) == length && memcmp(c->name, value, length) == 0) {
+            *number = c->value;
+            return true;
+        }
     if (f->choice || length == 0 || length > 3) return false;
     *number = 0;
     for (size_t k = 0; k < length; k++) {

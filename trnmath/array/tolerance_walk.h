@@ -114,7 +114,10 @@ TRNI_DRIVER void trni_walk_row(const trni_walk *w, trni_walk_lines *l, const trn
     for (int slot = 0; slot < t->group; slot++) {
         const int k = trni_walk_place(t, row, slot);
         if (k >= t->depth) continue; /* a pair's missing partner */
-        if (!w->split) a = t->a[k], b = t->b + k * line;
+        if (!w->split) {
+            a = t->a[k];
+            b = t->b + k * line;
+        }
         trni_line_products_for(isa)(l->product, l->twelve, l->magnitude, l->mean, b, a, n, w->product, w->lean);
         if (t->group > 1) trni_walk_add(w, l, l->row, l->product, n, exact || w->exact ? w->free : w->single);
     }
