@@ -31,6 +31,8 @@
 
 #include "base/words_begin.h"
 
+#include <float.h>
+
 #include "trn_calibration.h"
 #include "trn_trace.h"
 

@@ -71,6 +71,7 @@ languages=c11
 at_home() {
     case $machine/$1 in
     x86_64/simd/*_neon.h | aarch64/simd/*_avx*.h) return 1 ;;
+    */base/words_*.h) return 1 ;; # two halves of every door (foreign.sh)
     esac
     available "$1"
 }

@@ -10,6 +10,8 @@
 #ifndef TRNI_NETWORK_DRAW_H
 #define TRNI_NETWORK_DRAW_H
 
+#include <float.h>
+
 #include "../trn_topology.h"
 #include "../trn_trace.h"
 
