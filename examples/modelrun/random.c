@@ -216,8 +216,9 @@ bool mr_write_random(const char *config, const char *folder, char *why)
     io_stage stage;
     list l = { .tensor = NULL };
     bool ok = mr_config_read(config, c, why);
-    if (ok && access(folder, F_OK) == 0) ok = io_fail(why, folder, "it is there already; name another");
-    if (ok && (ok = io_stage_open(&args, &stage, why))) {
+    if (ok && !(ok = io_stage_open(&args, &stage, why)) && strstr(why, "--force"))
+        io_fail(why, folder, "it is there already; name another");
+    if (ok) {
         const char *weights = io_stage_path(&stage, "model.safetensors"), *copy = io_stage_path(&stage, "config.json");
         add_all(&l, c);
         ok = weights && copy ? write_tensors(&l, weights, why) && copy_config(config, copy, why)

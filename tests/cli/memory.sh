@@ -215,7 +215,7 @@ starve "s.json s.html" srlab mlp --arms f32,bf16-sr --steps 2 --json s.json --ht
 starve "s.csv" srlab char --text "$here/text.txt" --width 32 --layers 1 --heads 2 --context 16 --steps 1 \
     --arms f32,fp8-sr --words 1 --csv s.csv
 seconds='s/"seconds": [^,}]*//; s/"peak_bytes": [0-9]*//; s/^\(\(f32\|bf16\)\(,[^,]*\)\{7\}\),[^,]*/\1/'
-seconds="$seconds; s/[0-9.]* MB of memory.*//; s/<b>[0-9.]* MB<.b><span>of memory//; s/  [0-9.e-]*\$//"
+seconds="$seconds; s/[0-9.]* MB of memory.*//; s/<b>[0-9.]* MB<.b><span>of memory//; s/ *[0-9.e-]*\$//"
 starve "m.csv m.json m.html" modelrun "$here/model" --tokens "$here/tokens.txt" --setting bf16 --csv m.csv \
     --json m.json --html m.html
 seconds=

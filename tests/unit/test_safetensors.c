@@ -215,7 +215,7 @@ static void headers_that_lie(void **state)
         { "{" T("w\x1b[31m", F32_2("0", "9")) "}", 9,
           "X: its header is not a JSON object: a text holds a control character" },
         { "{" T("w\\u001b[31m", F32_2("0", "9")) "}", 9,
-          "X: tensor 'w?[31m' needs 8 bytes by shape and dtype, but its data_offsets are [0, 9]" },
+          "X: tensor 'w\\x1b[31m' needs 8 bytes by shape and dtype, but its data_offsets are [0, 9]" },
         { "{" T("w", "\"dtype\":7,\"shape\":[2],\"data_offsets\":[0,8]") "}", 8,
           "X: tensor 'w' has a dtype that is not a text" },
         { SHAPE("2"), 8, "X: tensor 'w' has a shape that is not a list" },
@@ -394,7 +394,7 @@ static void what_is_not_written(void **state)
     } row[] = {
         { { described("w", "F32", 1, 2, 0), described("w", "F32", 1, 2, 0) }, 2, "%s: 'w' would be there twice" },
         { { described("__metadata__", "F32", 1, 2, 0) }, 1, "%s: no tensor may be called __metadata__" },
-        { { described("\xff", "F32", 1, 2, 0) }, 1, "%s: the name of tensor '\xff' is not UTF-8" },
+        { { described("\xff", "F32", 1, 2, 0) }, 1, "%s: the name of tensor '\\xff' is not UTF-8" },
         { { described("w", "F31", 1, 2, 0) }, 1, "%s: tensor 'w' has an unknown type" },
         { { described("w", "F32", 1, -2, 0) }, 1, "%s: tensor 'w' has a negative size" },
         { { described("w", "F32", 9, 2, 0) }, 1, "%s: tensor 'w' has 9 axes; 0 to 8 can be written" },

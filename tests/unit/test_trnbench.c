@@ -489,7 +489,7 @@ static void csv_is_quoted(void **state)
     char *text = printed((void (*)(FILE *, const void *))(void (*)(void))app_print_csv, &t);
     assert_string_equal(text, "name,count,rate\n"
                               "plain,-7,0.1\n"
-                              "\"a \"\"quoted\"\", one\n\t\x01\",9223372036854775807,1e+300\n"
+                              "\"a \"\"quoted\"\", one\\n\\t\\x01\",9223372036854775807,1e+300\n"
                               ",,\n"
                               "third,0,0.3333333333333333\n");
     free(text);

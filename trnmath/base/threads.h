@@ -44,13 +44,18 @@ TRNI_FN void trni_fork_child(void) { __atomic_store_n(trni_fork_state(), TRNI_FO
 #if defined(__GLIBC__)
 /* Weak, because older C libraries have it apart: a program without it closes nothing. */
 static __typeof__(dlopen) trni_dlopen __attribute__((weakref("dlopen")));
+/* LeakSanitizer does not see what the loader holds. */
+static void trni_leaks_off(void) __attribute__((weakref("__lsan_disable")));
+static void trni_leaks_on(void) __attribute__((weakref("__lsan_enable")));
 #endif
 
 /* For good, which the second handle of a loaded object can ask for. */
 TRNI_FN void trni_keep_openmp(void)
 {
 #if defined(__GLIBC__)
+    if (trni_leaks_off) trni_leaks_off();
     if (trni_dlopen) (void)trni_dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    if (trni_leaks_on) trni_leaks_on();
 #endif
 }
 
