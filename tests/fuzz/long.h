@@ -170,7 +170,7 @@ static inline bool fuzzing_next(uint64_t *rng)
         fuzzing.number = -1;
     }
     if (++fuzzing.number == 0) *rng = fuzzing.seed;
-    if (fuzzing.number % 64 == 0) fuzzing_watch(WATCHDOG_S);
+    if (fuzzing.number % 16 == 0) fuzzing_watch(WATCHDOG_S);
     fuzzing.cases++;
     return true;
 }
