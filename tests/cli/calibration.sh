@@ -88,7 +88,7 @@ refuses "--calibrate empty: no row of nccom-test: expected the columns size(B) a
     collective --calibrate empty
 refuses "--calibrate nowhere: it cannot be opened (No such file or directory)" collective --calibrate nowhere
 echo '{"results": [{"size(B)": "many"}]}' >wrong.json
-refuses "--calibrate wrong.json: result 1 has no size(B)" collective --calibrate wrong.json
+refuses "--calibrate wrong.json: result 1 has no size(B) from 1 to 1e18" collective --calibrate wrong.json
 [ ! -e empty.calibration ] && [ ! -e wrong.json.calibration ] || fail "a refusal wrote a calibration"
 cmp -s kept log.calibration || fail "a refusal changed log.calibration"
 
