@@ -154,6 +154,7 @@ void app_offer_formats(void);
 bool app_parse_list(const char *list, bool (*take)(void *into, const char *item, char *why), void *into, char *why);
 bool app_parse_isa(const char *name, trn_isa *isa, char *why); /* one that this host has */
 bool app_parse_format(const char *name, trn_format *format, char *why); /* any spelling of it */
+bool app_read_format(const char *name, trn_format *format, char *why);  /* the same; the caller offers names */
 bool app_parse_numerics(const char *text, trn_numerics *numerics, char *why);
 bool app_check_isa(char *why);         /* does this host have what the environment's TRN_ISA names, if it does? */
 const char *app_isa_used(trn_isa isa); /* the name of what kernels run when .isa is this */

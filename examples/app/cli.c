@@ -288,11 +288,16 @@ bool app_fail(char *why, const char *format, ...)
     return false;
 }
 
-bool app_parse_format(const char *name, trn_format *format, char *why)
+bool app_read_format(const char *name, trn_format *format, char *why)
 {
     trn_error error;
-    app_offer_formats();
     return trn_format_read(format, name, &error) == TRN_OK || app_refuse(why, error.text);
+}
+
+bool app_parse_format(const char *name, trn_format *format, char *why)
+{
+    app_offer_formats();
+    return app_read_format(name, format, why);
 }
 
 bool app_parse_numerics(const char *text, trn_numerics *numerics, char *why)

@@ -57,8 +57,8 @@ static bool take_products(void *into, const char *value, char *why)
 {
     static const char *const known[] = { "bfloat16", "float32" };
     trn_format *const format = &((sr_settings *)into)->products;
-    if (!app_parse_format(value, format, why)) return false;
     app_offer(known, 2);
+    if (!app_read_format(value, format, why)) return false;
     return *format == TRN_BF16 || *format == TRN_F32 || app_refuse(why, "expected bfloat16 or float32");
 }
 
