@@ -65,8 +65,8 @@ static bool take_wire(void *options, const char *value, char *why)
     trn_format *const wire = &((tb_cc_options *)options)->wire;
     const char *known[TRN_FORMAT_COUNT];
     int count = 0;
-    for (trn_format f = TRN_F32; f < TRN_FORMAT_COUNT; f = (trn_format)(f + 1))
-        if (f != TRN_CFP8 && f != TRN_F8_E8M0) known[count++] = trn_format_name(f);
+    for (int f = TRN_F32; f < TRN_FORMAT_COUNT; f++)
+        if (f != TRN_CFP8 && f != TRN_F8_E8M0) known[count++] = trn_format_name((trn_format)f);
     app_offer(known, count);
     if (!app_read_format(value, wire, why)) return false;
     return (*wire != TRN_CFP8 && *wire != TRN_F8_E8M0) || app_refuse(why, "collectives do not carry it");
