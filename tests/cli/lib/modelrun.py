@@ -419,7 +419,7 @@ def make(folder, case):
         c = {k: v for k, v in dict(BASE, **own).items() if v is not None or k == "sliding_window"}
         make_usual(c, w, "model." if prefix is None else prefix, fp8, mxfp4)
     if fp8:
-        c["quantization_config"] = dict(quant_method="fp8")
+        c.setdefault("quantization_config", dict(quant_method="fp8"))
     os.makedirs(folder)
     with open(folder + "/config.json", "w") as f:
         json.dump(c, f, indent=1)
