@@ -21,7 +21,7 @@ refuses "which model? give a config.json; shardplan --help tells more"
 refuses "--frob is not an option of shardplan; shardplan --help lists them" --frob
 refuses "--seq needs a value: N" "$small" --seq
 refuses "--seq x: expected a whole number from 1 to 4294967296" "$small" --seq x
-refuses "--seq x?y: expected a whole number from 1 to 4294967296" "$small" --seq "x
+refuses "--seq x\\ny: expected a whole number from 1 to 4294967296" "$small" --seq "x
 y"
 refuses "--batch 0: expected a whole number from 1 to 4294967296" "$small" --batch 0
 refuses "--why takes no value" "$small" --why=1

@@ -28,7 +28,7 @@ refuses "--batch 6: a batch is cut into 4 shards: expected a multiple of 4" mlp 
 refuses "--lr 0: expected a number from 1e-09 to 10" mlp --lr 0
 refuses "--sweep-lr 1e-3,nan: expected a number from 1e-09 to 10" mlp --sweep-lr 1e-3,nan
 refuses "--steps 0: expected a whole number from 1 to 10000000" mlp --steps 0
-refuses "--products fp8: expected bfloat16 or float32" mlp --products fp8
+refuses "--products fp16: expected bfloat16 or float32" mlp --products fp16
 refuses "--width 30: it is no multiple of --heads 4" char --width 30
 refuses "missing.txt: it cannot be read (No such file or directory)" char --text missing.txt
 refuses ".: it cannot be read (Is a directory)" char --text .
