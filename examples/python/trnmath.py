@@ -323,8 +323,6 @@ def _demonstration():
     print("\nx @ x.T, 128 x 128 sums of 512 products on the Tensor engine; error against float64")
     for numerics in ("chains=4", "chains=1", "product=bf16"):
         print(f"  {numerics:14} largest {abs(matmul(x, x.T, numerics=numerics) - x.astype(float) @ x.T).max():.1e}")
-    seconds = collective_cost("all_reduce", 64 << 20, "trn2-ultraserver")["time_s"]
-    print(f"\nall_reduce of 64 MiB on 64 chips of a Trn2 UltraServer: {seconds * 1e6:.0f} us")
 
 
 if __name__ == "__main__":
