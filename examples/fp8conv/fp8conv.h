@@ -12,6 +12,7 @@
  *     catalogue.c  all tensors of all shards, and where their bytes are
  *     rules.c      what config.json and its like say of modules that stay as they are
  *     recipe.c     the same of recipe.yaml
+ *     gguf.c       a GGUF file becomes BF16
  *     packed.c     what becomes of weights of four and eight bits: names, shapes, new scales
  *     names.c      what each tensor is to the conversion; which tensors are quantised
  *     codes.c      values, the tables that convert codes, and --codes
@@ -77,7 +78,7 @@ typedef struct fc_options {
     int64_t block[2];
     fc_form form[FC_KINDS]; /* of each kind of weights */
     bool power_of_two, quantise, no_new_scales, keep_run_scales, check, verify, each, about, schema, force;
-    bool no_rules, advise;
+    bool no_rules, advise, gguf;
     int threads, generation; /* 0: all */
     fc_globs include, exclude, run_scales;
     quant_asked asked; /* of scales */
@@ -88,6 +89,7 @@ trn_format fc_format_of(fc_side side);
 const char *fc_side_text(fc_side side);
 const char *fc_mode_text(fc_mode mode);
 const char *fc_kind_text(fc_kind kind); /* "MXFP4" */
+const char *fc_kind_flag(fc_kind kind); /* "--mxfp4" */
 
 /* ---- groups of elements that share a scale ---- */
 
@@ -342,6 +344,7 @@ int fc_advise(const fc_options *o);
 const char *fc_written(fc_catalogue *c);       /* what fc_write_all made: a file, or an index */
 bool fc_verify(fc_catalogue *c, char *why); /* what fc_write_all made, before it is OUT */
 int fc_convert_checkpoint(const fc_options *o);
+int fc_convert_gguf(const fc_options *o);
 void fc_progress(fc_catalogue *c, uint64_t more);
 
 /* ---- the report ---- */

@@ -53,6 +53,12 @@ APP_READ(take_nf4, fc_options, take_form(o, FC_IS_NF4, value, why))
 APP_READ(take_mxfp4, fc_options, take_form(o, FC_IS_MXFP4, value, why))
 APP_READ(take_nvfp4, fc_options, take_form(o, FC_IS_NVFP4, value, why))
 
+static bool take_gguf(void *o, const char *value, char *why)
+{
+    if (strcmp(value, "bf16") != 0) return app_refuse(why, "expected bf16; a second run makes other forms of that");
+    return ((fc_options *)o)->gguf = true;
+}
+
 static bool take_block(fc_options *o, const char *value, char *why)
 {
     if (!quant_ask_block(&o->asked, value, why)) return false;
@@ -113,6 +119,8 @@ static const app_option option[] = {
     { "--int8", "FORM", "the same for integers of eight bits with scales (W8A8)", take_int8 },
     { "--int4", "FORM", "the same for integers in words: AWQ, GPTQ, compressed-tensors", take_int4 },
     { "--nf4", "FORM", "the same for bitsandbytes' NF4 and FP4", take_nf4 },
+    { "--gguf", "bf16", "a .gguf becomes a .safetensors: blocks as BF16, all else as it is; names stay llama.cpp's",
+      take_gguf },
     { "--scales", "GROUPS", "fresh scales per tensor, channel or block; default: as before, new ones per tensor",
       take_grain },
     { "--block", "RxC", "how large blocks are: 128x128", take_blocks },
@@ -152,7 +160,8 @@ static const char summary[] =
     "Converts FP8 checkpoints between OCP's E4M3 (up to 448: what GPUs and safetensors call F8_E4M3) and Trainium's\n"
     "(up to 240), or quantises BF16, F16 and F32 ones, and says for each tensor what was lost. A weight is code\n"
     "times scale; the products are kept. IN is a .safetensors, a model.safetensors.index.json or a directory with\n"
-    "either; OUT is a file or a directory, and appears as a whole, in one step, when it is complete and synced.";
+    "either, or a .gguf; OUT is a file or a directory, and appears as a whole, in one step, when it is complete and\n"
+    "synced.";
 
 static const char notes[] =
     "examples:\n"
@@ -163,6 +172,7 @@ static const char notes[] =
     "  fp8conv Llama-FP8 Llama-FP8-Neuron --verify       a directory, halved and proven\n"
     "  fp8conv DeepSeek-V3 out --mode requant --scales channel\n"
     "  fp8conv model.safetensors fp8.safetensors --scales block --exclude '*.o_proj.*'\n"
+    "  fp8conv model-Q4_K_M.gguf model.safetensors --gguf bf16 --verify\n"
     "  fp8conv neuron.safetensors back.safetensors --to ocp\n\n"
     "exit status: 0 all is well; 1 a finite number would have become infinity or NaN, or --verify found a difference\n"
     "(OUT is as it was then); 2 bad usage or bad input, after one sentence.";
@@ -212,6 +222,8 @@ int app_run(int argc, char **argv)
     fc_values(TRN_F8_E4M3);
     fc_values(TRN_F8_E4M3FN); /* before there are threads */
     if (o.schema) return fc_report_schema(), APP_OK;
-    if (o.advise) return fc_advise(&o);
-    return o.about ? fc_about(&o) : fc_convert_checkpoint(&o);
+    if (o.about) return fc_about(&o);
+    if (quant_is_gguf(o.in) && !ckpt_folder(o.in)) return fc_convert_gguf(&o);
+    if (o.gguf) return app_complain(APP_USAGE, "%s: it is no GGUF file, and --gguf says what such becomes", o.in);
+    return o.advise ? fc_advise(&o) : fc_convert_checkpoint(&o);
 }

@@ -10,29 +10,11 @@ enum { NAME = QUANT_NAME };
 
 /* ---- files that are not read ---- */
 
-static bool is_gguf(const char *path)
-{
-    char head[4], why[APP_WHY];
-    if (!io_reading(path, why)) return false; /* whoever reads it in earnest says why */
-    FILE *f = app_open(path);
-    const bool is = f && fread(head, 1, 4, f) == 4 && memcmp(head, "GGUF", 4) == 0;
-    if (f) fclose(f);
-    return is;
-}
-
-/* A GGUF file, or a directory that has such and nothing else. */
+/* A directory that has GGUF and nothing else; a file of it has a road of its own. */
 bool fc_refuse_file(const char *path, char *why)
 {
-    bool gguf = false, weights = false;
-    DIR *folder = ckpt_folder(path) ? opendir(path) : NULL;
-    for (const struct dirent *e; folder && (e = readdir(folder)) != NULL;) {
-        gguf = gguf || ckpt_ends(e->d_name, ".gguf");
-        weights = weights || ckpt_ends(e->d_name, ".safetensors");
-    }
-    if (folder) closedir(folder);
-    else gguf = ckpt_folder(path) ? false : is_gguf(path);
-    if (!gguf || weights) return true;
-    return io_fail(why, path, "it is GGUF, and fp8conv reads .safetensors");
+    if (!quant_is_gguf(path)) return true;
+    return io_fail(why, path, "it is GGUF: name the .gguf itself, and --gguf bf16 makes a .safetensors of it");
 }
 
 /* ---- shapes ---- */
@@ -67,6 +49,7 @@ static const fc_kind kind_of[QUANT_KINDS] = { [QUANT_FP8] = FC_IS_FP8, [QUANT_IN
                                               [QUANT_MXFP4] = FC_IS_MXFP4, [QUANT_NVFP4] = FC_IS_NVFP4 };
 
 const char *fc_kind_text(fc_kind kind) { return kinds[kind]; }
+const char *fc_kind_flag(fc_kind kind) { return flags[kind]; }
 
 static bool take_name(fc_catalogue *c, fc_item *w, const char *name, const char *end, char *why)
 {

@@ -19,7 +19,7 @@ enum { NAME = 4096, MOST_CONFIG = 1 << 24 };
 static const char *const usually_left[] = { "*embed*",       "*wte.*",       "*wpe.*",      "*norm*",
                                             "*lm_head*",     "*router*",     "output.weight", "*.gate.weight",
                                             "*_gate.weight", "*conv*",       "*patch*",     "*_scale*",
-                                            "*attention_bias*" };
+                                            "*attention_bias*", "*token_embd*", "*position_embd*", "*ffn_gate_inp*" };
 
 /* Classes of modules, and the names by which their tensors are known here. */
 static const struct {
@@ -31,6 +31,7 @@ static const struct {
 
 bool fc_usually_left(const char *name)
 {
+    if (fnmatch("blk.*.ffn_gate.weight", name, 0) == 0) return false; /* llama.cpp's router is ffn_gate_inp */
     for (size_t i = 0; i < sizeof usually_left / sizeof usually_left[0]; i++)
         if (fnmatch(usually_left[i], name, 0) == 0) return true;
     return false;

@@ -1,4 +1,4 @@
-/* arrays.h - whatever holds arrays, opened alike: .npy, .npz, .safetensors, an index of shards, a directory.
+/* arrays.h - whatever holds arrays, opened alike: .npy, .npz, .safetensors, .gguf, an index of shards, a directory.
  * SPDX-License-Identifier: MIT
  *
  *     #define _POSIX_C_SOURCE 200809L
@@ -13,7 +13,8 @@
  *     }
  *
  * DOES: what a file is, its first bytes tell, whatever its name. Arrays of .npy and .safetensors stay in the file,
- *     mapped; those of .npz are unpacked into memory. Values of every numeric type arrive as binary32.
+ *     mapped; those of .npz are unpacked into memory; blocks of GGUF have values alone. Values of every numeric type
+ *     arrive as binary32.
  * DOES NOT: guess: .npy never tells FP8 and BF16 from bytes and words, io_array_as is for who knows.
  *
  * CONTENTS
@@ -33,6 +34,7 @@
 #include <trnmath/trn_pack.h>
 
 #include "checkpoint.h"
+#include "gguf_blocks.h"
 #include "npz.h"
 
 typedef struct io_array {
@@ -45,6 +47,7 @@ typedef struct io_array {
     int64_t shape[IO_MAX_RANK], stride[IO_MAX_RANK]; /* in elements */
     int64_t elements;
     const void *data;
+    const gguf_tensor *blocks; /* NULL: an element has bytes of its own */
 } io_array;
 
 typedef struct io_arrays {
@@ -56,6 +59,7 @@ typedef struct io_arrays {
     st_file *shard;
     int shards;
     io_map map;
+    gguf_file gguf;
     npz_file npz;
     npy_array *loaded;
     void **copy; /* of what lay askew in its file */
@@ -132,6 +136,24 @@ IO_FN void io_array_of_st(const st_tensor *t, const char *path, io_array *a)
     io_array_pack_strides(a);
 }
 
+/* Blocks of a type that is not read are an array without values. */
+IO_FN void io_array_of_gguf(const gguf_tensor *t, const char *path, io_array *a)
+{
+    const gguf_type *type = gguf_type_of(t->type);
+    memset(a, 0, sizeof *a);
+    snprintf(a->type, sizeof a->type, "%s", type->name);
+    a->name = t->name;
+    a->path = path;
+    a->blocks = type->elements > 1 ? t : NULL;
+    a->format = a->blocks ? TRN_FORMAT_UNSET : trn_format_from_name(type->name);
+    a->bits = a->blocks ? 0 : 8 * type->bytes;
+    a->rank = t->rank;
+    memcpy(a->shape, t->shape, sizeof t->shape);
+    a->elements = t->elements;
+    a->data = t->data;
+    io_array_pack_strides(a);
+}
+
 /* ---- opening ---- */
 
 IO_FN void io_arrays_close(io_arrays *a)
@@ -145,6 +167,7 @@ IO_FN void io_arrays_close(io_arrays *a)
     free(a->item);
     free(a->by_name);
     free(a->path);
+    gguf_close(&a->gguf);
     npz_close(&a->npz);
     io_map_close(&a->map);
     memset(a, 0, sizeof *a);
@@ -218,6 +241,18 @@ IO_FN bool io_arrays_of_st(io_arrays *a, char *why)
     return st_read(map, a->path, a->shard, why) && io_arrays_of_shards(a, why);
 }
 
+IO_FN bool io_arrays_of_gguf(io_arrays *a, char *why)
+{
+    const io_map map = a->map;
+    memset(&a->map, 0, sizeof a->map);
+    if (!gguf_read(map, a->path, &a->gguf, why) || !io_arrays_room(a, a->gguf.count, why)) return false;
+    for (int i = 0; i < a->gguf.count; i++) {
+        io_array_of_gguf(&a->gguf.tensor[i], a->path, &a->item[a->count]);
+        if (!io_arrays_align(a, &a->item[a->count++], why)) return false;
+    }
+    return true;
+}
+
 IO_FN bool io_arrays_of_checkpoint(io_arrays *a, const ckpt *c, char *why)
 {
     a->shard = (st_file *)calloc((size_t)c->shards + 1, sizeof *a->shard);
@@ -245,6 +280,7 @@ IO_FN bool io_arrays_take(io_arrays *a, char *why)
     if (a->map.size >= 6 && memcmp(a->map.bytes, "\x93NUMPY", 6) == 0) return io_arrays_of_npy(a, why);
     if (a->map.size >= 4 && (memcmp(a->map.bytes, "PK\3\4", 4) == 0 || memcmp(a->map.bytes, "PK\5\6", 4) == 0))
         return io_arrays_of_npz(a, why);
+    if (a->map.size >= 4 && memcmp(a->map.bytes, "GGUF", 4) == 0) return io_arrays_of_gguf(a, why);
     return io_arrays_of_st(a, why);
 }
 
@@ -396,6 +432,20 @@ IO_FN bool io_codes_f32(const io_array *a, const void *data, int64_t count, floa
     return trn_convert(&convert) == TRN_OK || io_array_fail(a, why, "cannot be converted: %s", error.text);
 }
 
+/* Of an array in blocks. */
+IO_FN bool io_blocks_f32(const io_array *a, int64_t first, int64_t count, float *out, char *why)
+{
+    double x[GGUF_LARGE];
+    gguf_matrix m;
+    if (!gguf_matrix_open(a->blocks, &m, why)) return false;
+    const int n = m.type->elements;
+    for (int at = (int)(first % n); count > 0; at = 0) {
+        m.decode(m.data + first / n * m.type->bytes, x);
+        for (; at < n && count > 0; at++, first++, count--) *out++ = io_odd(x[at]);
+    }
+    return true;
+}
+
 /* Element number i in row-major order, counted from the first. */
 IO_FN int64_t io_array_place(const io_array *a, int64_t i)
 {
@@ -415,6 +465,7 @@ IO_FN bool io_array_f32(const io_array *a, int64_t first, int64_t count, float *
     if (first < 0 || count < 0 || first > a->elements - count)
         return io_array_fail(a, why, "has %lld elements; %lld from number %lld on were asked for",
                              (long long)a->elements, (long long)count, (long long)first);
+    if (a->blocks) return io_blocks_f32(a, first, count, out, why);
     if (lead) { /* from the byte's beginning on */
         float head[4];
         const int64_t whole = lead + count < 4 ? lead + count : 4;

@@ -415,6 +415,9 @@ bool mr_model_open(const char *folder, const quant_asked *asked, mr_model *m, ch
     memset(m, 0, sizeof *m);
     m->folder = folder;
     why[0] = 0;
+    if (quant_is_gguf(folder))
+        return io_fail(why, folder, "it is GGUF, in llama.cpp's names and order of rows; make Hugging Face's of it "
+                                    "first (transformers: from_pretrained with gguf_file, then save_pretrained)");
     if (!ckpt_folder(folder)) return io_fail(why, folder, "it is not a directory with a config.json");
     char *path = ckpt_inside(folder, "config.json");
     if (!path) return io_fail(why, folder, "there is not enough memory to read it");

@@ -56,7 +56,7 @@ static bool survey(mxq_file *f, const char *path, const quant_asked *asked, char
 static bool is_quantised(const io_array *a)
 {
     static const char *const floats[] = { "F64", "F32", "F16", "BF16" };
-    if (!a->name[0]) return true;
+    if (!a->name[0] || a->blocks) return true;
     for (size_t i = 0; i < sizeof floats / sizeof floats[0]; i++)
         if (!strcmp(a->type, floats[i])) return true;
     return trn_format_info_of(a->format)->exponent_bits > 0 && a->format != TRN_F8_E8M0;

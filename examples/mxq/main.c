@@ -201,8 +201,8 @@ static const app_command command = {
     .summary = "Quantises tensors to every format of 19 to 4 bits and back, and says what is lost: the\n"
                "signal-to-quantisation-noise ratio beside what theory expects, relative errors, values that become\n"
                "zero or saturate, and which format is best within how many bits. A FILE is .npy, .npz, .safetensors,\n"
-               "an index of shards or a directory with one; - is standard input. Blocks and channels are cut along\n"
-               "the last axis.",
+               ".gguf, an index of shards or a directory with one; - is standard input. Blocks and channels are cut\n"
+               "along the last axis.",
     .option = option,
     .options = sizeof option / sizeof option[0],
     .notes = "examples:\n"

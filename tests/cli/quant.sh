@@ -1,6 +1,6 @@
 #!/bin/sh
 # Quantised checkpoints of every layout, read alike by fp8conv, mxq and modelrun: lib/quant_layouts.py writes them and
-# knows the numbers that they stand for; what is not told is refused by all.
+# knows the numbers that they stand for; what is not told is refused by all. lib/gguf_layouts.py: the same of GGUF.
 # Usage: tests/cli/quant.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 lib=$(CDPATH= cd -- "$(dirname -- "$0")/lib" && pwd)
@@ -10,10 +10,15 @@ program=$programs/fp8conv
 . "$lib/program.sh"
 . "$lib/numpy.sh"
 twin() {
-    $python "$lib/quant_layouts.py" "$@" >twin 2>&1 || fail "the twin disagrees, $1: $(tail -n 1 twin)"
+    layouts=$1
+    shift
+    $python "$lib/$layouts.py" "$@" >twin 2>&1 || fail "the twin disagrees, $layouts $1: $(tail -n 1 twin)"
 }
-twin convert "$program"
-twin measure "$programs/mxq"
-twin run "$programs/modelrun"
-twin refuse "$program" "$programs/mxq"
+twin quant_layouts convert "$program"
+twin quant_layouts measure "$programs/mxq"
+twin quant_layouts run "$programs/modelrun"
+twin quant_layouts refuse "$program" "$programs/mxq"
+twin gguf_layouts convert "$program"
+twin gguf_layouts measure "$programs/mxq"
+twin gguf_layouts refuse "$program" "$programs/mxq" "$programs/modelrun"
 exit $failed

@@ -6,6 +6,7 @@
  *     if (quant_foreign(&map, &place, text)) printf("%s: it is %s\n", map.tensor[place]->name, text);
  *
  * CONTENTS
+ *     quant_is_gguf           a GGUF file, or a directory that has such and no .safetensors
  *     quant_foreign           is there such a thing, of what no matrix that is understood has taken?
  */
 #ifndef IO_QUANT_FOREIGN_H
@@ -14,6 +15,31 @@
 #include "quant.h"
 
 enum { QUANT_FOREIGN = 128 };
+
+/* By its first bytes. What cannot be read is none: whoever reads it in earnest says why. Pipes keep theirs. */
+IO_FN bool quant_file_is_gguf(const char *path)
+{
+    io_map map;
+    char why[IO_WHY];
+    struct stat s;
+    if (stat(path, &s) != 0 || !S_ISREG(s.st_mode) || !io_map_open(path, &map, why)) return false;
+    const bool is = map.size >= 4 && memcmp(map.bytes, "GGUF", 4) == 0;
+    io_map_close(&map);
+    return is;
+}
+
+IO_FN bool quant_is_gguf(const char *path)
+{
+    bool gguf = false, weights = false;
+    DIR *folder = ckpt_folder(path) ? opendir(path) : NULL;
+    if (!folder) return !ckpt_folder(path) && quant_file_is_gguf(path);
+    for (const struct dirent *e; (e = readdir(folder)) != NULL;) {
+        gguf = gguf || ckpt_ends(e->d_name, ".gguf");
+        weights = weights || ckpt_ends(e->d_name, ".safetensors");
+    }
+    closedir(folder);
+    return gguf && !weights;
+}
 
 IO_FN const char *quant_foreign_method(const quant_said *s)
 {

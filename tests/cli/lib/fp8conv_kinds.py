@@ -852,7 +852,7 @@ def refusals(program):
     shutil.rmtree('h.out')
     os.makedirs('g', exist_ok=True)
     open('g/m.gguf', 'wb').write(b'GGUF' + bytes(60))
-    for path in 'g', 'g/m.gguf':
+    for path in 'g', 'g/m.gguf':  # what becomes of a whole one: gguf_layouts.py
         done = run(program, path, 'h.out')
         assert done.returncode == 2 and 'it is GGUF' in done.stderr, done.stderr
     print(len(rows), 'refusals')
