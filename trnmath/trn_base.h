@@ -322,9 +322,10 @@ TRN_API const char *trn_status_text(trn_status status)
  * "C" for that long. */
 
 #if defined(__GLIBC__)
-/* Of locale.h, which hides them where a program asks for ISO C alone. For "C" no memory is taken. */
-static void *trni_locale_new(int categories, const char *name, void *base) __attribute__((weakref("newlocale")));
-static void *trni_locale_use(void *locale) __attribute__((weakref("uselocale")));
+/* Of locale.h, which hides them where a program asks for ISO C alone. Not weak: a weak name brings nothing from libc.a.
+ * For "C" no memory is taken. */
+extern void *trni_locale_new(int categories, const char *name, void *base) __asm__("newlocale");
+extern void *trni_locale_use(void *locale) __asm__("uselocale");
 #endif
 
 /* What vsnprintf writes, with a decimal point. */

@@ -28,7 +28,8 @@ stop() {
 # What builds, with which flags, and what runs the result.
 builds='' flags='-std=c11 -O2' runner=''
 case $platform in
-gcc | clang) builds=$platform ;;
+gcc) builds=gcc flags="$flags -static" ;; # whose libc.a has only what somebody asks for
+clang) builds=clang ;;
 c++17 | c++20)
     builds=$(for one in g++ clang++; do if have $one; then echo $one; fi; done)
     flags="-x c++ -std=$platform -O2"
