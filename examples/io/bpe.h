@@ -20,7 +20,7 @@
 
 #include "io.h"
 
-enum { BPE_NONE = -1, BPE_MOST = 1 << 24 /* tokens */ };
+enum { BPE_NONE = -1, BPE_MOST = 1 << 21 /* tokens, eight times the largest vocabulary that is published */ };
 
 typedef struct bpe_token {
     size_t at;

@@ -20,7 +20,7 @@ if ! command -v python3 >/dev/null || ! strace -f -o /dev/null true 2>/dev/null;
     exit 1
 fi
 
-most=12
+most=8
 [ "${TRN_TEST_LEVEL:-1}" -ge 2 ] && most=0
 python3 "$lib/crash_points.py" "${program%/*}" $most || failed=1
 

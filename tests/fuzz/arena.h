@@ -309,7 +309,7 @@ static inline void fill_arena(void)
 static inline long fuzz(int argc, char **argv, void (*const *turn)(void), int turns)
 {
     arena = (unsigned char *)guarded(ARENA);
-    fuzzing_start(argc, argv, cases_level() == 1 ? 20000 : 1000000);
+    fuzzing_start(argc, argv, 20000, 1000000);
     while (fuzzing_next(&rng)) {
         if (fuzzing.number % 256 == 0) fill_arena(); /* results come back as operands: refresh, or all becomes NaN */
         turn[fuzzing.number % turns]();

@@ -227,7 +227,7 @@ static size_t spoil(char *file, size_t size)
 int main(int argc, char **argv)
 {
     long accepted = 0;
-    fuzzing_start(argc, argv, cases_level() == 2 ? 1000000 : 20000);
+    fuzzing_start(argc, argv, 20000, 1000000);
     while (fuzzing_next(&rng)) {
         char file[ROOM];
         size_t size = good_file(file);

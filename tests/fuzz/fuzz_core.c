@@ -234,7 +234,7 @@ int main(int argc, char **argv)
     memory = malloc(memory_bytes);
     shadow = malloc(memory_bytes);
     if (!memory || !shadow) return fprintf(stderr, "no memory for two cores\n"), 2;
-    fuzzing_start(argc, argv, cases_rounds(400, 20000));
+    fuzzing_start(argc, argv, 400, 20000);
     while (fuzzing_next(&rng)) run_program();
     const long count = fuzzing_end();
     bool all = true;

@@ -384,7 +384,7 @@ static void run_program(void)
 
 int main(int argc, char **argv)
 {
-    fuzzing_start(argc, argv, cases_rounds(150, 5000));
+    fuzzing_start(argc, argv, 60, 5000);
     while (fuzzing_next(&rng)) run_program();
     const long count = fuzzing_end();
     bool all = true;

@@ -213,7 +213,7 @@ int main(int argc, char **argv)
     static twin_gguf f;
     long accepted = 0, of = 0;
     char why[IO_WHY];
-    fuzzing_start(argc, argv, cases_rounds(60000, 3000000));
+    fuzzing_start(argc, argv, 60000, 3000000);
     while (fuzzing_next(&rng)) {
         good_file(&f);
         if (fuzzing.number % 8 == 0) {

@@ -175,7 +175,7 @@ static void spoil(line *l)
 int main(int argc, char **argv)
 {
     long accepted[2] = { 0, 0 };
-    fuzzing_start(argc, argv, cases_level() == 2 ? 5000000 : 200000);
+    fuzzing_start(argc, argv, 200000, 5000000);
     while (fuzzing_next(&rng)) {
         const long i = fuzzing.number;
         line l = { "", 0 };

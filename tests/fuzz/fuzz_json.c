@@ -176,7 +176,7 @@ static size_t spoil(char *text, size_t size)
 int main(int argc, char **argv)
 {
     long accepted = 0;
-    fuzzing_start(argc, argv, cases_level() == 2 ? 5000000 : 200000);
+    fuzzing_start(argc, argv, 200000, 5000000);
     while (fuzzing_next(&rng)) {
         char text[ROOM];
         size_t size = some_text(text);

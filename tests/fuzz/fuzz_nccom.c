@@ -97,7 +97,7 @@ static bool parse(const line *l, io_nccom *all, char *why)
 int main(int argc, char **argv)
 {
     long rows = 0, refused = 0;
-    fuzzing_start(argc, argv, cases_rounds(20000, 500000));
+    fuzzing_start(argc, argv, 20000, 500000);
     while (fuzzing_next(&rng)) {
         static line l;
         char why[IO_WHY] = "";

@@ -124,7 +124,7 @@ int main(int argc, char **argv)
 {
     uint64_t rng = 0;
     long accepted = 0;
-    fuzzing_start(argc, argv, cases_level() == 2 ? 5000000 : 200000);
+    fuzzing_start(argc, argv, 200000, 5000000);
     while (fuzzing_next(&rng)) {
         unsigned char file[ROOM];
         size_t size = good_file(&rng, file);

@@ -140,7 +140,7 @@ int main(int argc, char **argv)
     uint64_t rng = 0;
     long accepted = 0, arrays = 0;
     make_seeds(seed);
-    fuzzing_start(argc, argv, cases_rounds(200000, 5000000));
+    fuzzing_start(argc, argv, 200000, 5000000);
     while (fuzzing_next(&rng)) {
         unsigned char file[ROOM];
         const seed_file *from = &seed[cases_below(&rng, SEEDS)];

@@ -366,7 +366,7 @@ int main(int argc, char **argv)
 {
     long accepted = 0, refused = 0, blocked = 0;
     problem_threads(1); /* tiny products: teams of threads would cost more than the work */
-    fuzzing_start(argc, argv, cases_rounds(4000, 200000));
+    fuzzing_start(argc, argv, 4000, 200000);
     while (fuzzing_next(&rng)) {
         line l = { "", 0 };
         trn_numerics n;

@@ -200,7 +200,7 @@ int main(int argc, char **argv)
     trn_mesh mesh;
     long accepted[2] = { 0, 0 };
     assert(trn_mesh_init(&mesh, &net, axes_of_shardings) == TRN_OK);
-    fuzzing_start(argc, argv, cases_level() == 2 ? 5000000 : 200000);
+    fuzzing_start(argc, argv, 200000, 5000000);
     while (fuzzing_next(&rng)) {
         const long i = fuzzing.number;
         line l = { "", 0 };

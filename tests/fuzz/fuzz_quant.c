@@ -347,7 +347,7 @@ int main(int argc, char **argv)
     static const char *const name[] = { "AWQ", "GPTQ", "compressed-tensors", "bitsandbytes" };
     static twin_quant q;
     long accepted[4] = { 0 }, of[4] = { 0 };
-    fuzzing_start(argc, argv, cases_rounds(20000, 1000000));
+    fuzzing_start(argc, argv, 20000, 1000000);
     while (fuzzing_next(&rng)) {
         attempt a;
         memset(&a, 0, sizeof a);

@@ -106,7 +106,7 @@ static bool one_recipe(void)
 int main(int argc, char **argv)
 {
     long taken = 0;
-    fuzzing_start(argc, argv, cases_level() == 2 ? 2000000 : 50000);
+    fuzzing_start(argc, argv, 50000, 2000000);
     while (fuzzing_next(&rng)) taken += one_recipe();
     const long count = fuzzing_end();
     printf("%ld recipes, %ld taken although they were spoilt\n", count, taken);

@@ -191,7 +191,7 @@ static void check(group *g)
 int main(int argc, char **argv)
 {
     static group g;
-    fuzzing_start(argc, argv, cases_level() == 1 ? 100000 : 3000000);
+    fuzzing_start(argc, argv, 30000, 3000000);
     while (fuzzing_next(&rng)) {
         draw(&g);
         check(&g);

@@ -341,7 +341,7 @@ static void try_case(void)
 
 int main(int argc, char **argv)
 {
-    fuzzing_start(argc, argv, cases_rounds(6000, 200000));
+    fuzzing_start(argc, argv, 6000, 200000);
     while (fuzzing_next(&rng)) try_case();
     const long cases = fuzzing_end();
     printf("%ld plans were the cheapest of every way there is; %ld refusals\n", compared, refusals);

@@ -305,7 +305,7 @@ int main(int argc, char **argv)
     if (argc > 3 && strcmp(argv[1], "--print") == 0) return print_files(atol(argv[2]), strtoull(argv[3], NULL, 10));
     uint64_t rng = 0;
     long accepted = 0, indices = 0, of = 0;
-    fuzzing_start(argc, argv, cases_rounds(200000, 5000000));
+    fuzzing_start(argc, argv, 200000, 5000000);
     while (fuzzing_next(&rng)) {
         unsigned char file[ROOM];
         accepted += try_file(file, next_file(&rng, file, false));

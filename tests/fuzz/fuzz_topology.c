@@ -211,7 +211,7 @@ static void check_times(const trn_topology *net, long *impossible)
 int main(int argc, char **argv)
 {
     long accepted = 0, refused = 0, impossible = 0;
-    fuzzing_start(argc, argv, cases_rounds(20000, 500000));
+    fuzzing_start(argc, argv, 20000, 500000);
     while (fuzzing_next(&rng)) {
         static line l;
         trn_topology net;

@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 {
     trn_matmul_units counts[UNIT_ISAS];
     memset(counts, 0, sizeof counts);
-    fuzzing_start(argc, argv, cases_rounds(120, 3000));
+    fuzzing_start(argc, argv, 120, 3000);
     while (fuzzing_next(&rng)) {
         problem p;
         const bool large = cases_one_in(&rng, 20);

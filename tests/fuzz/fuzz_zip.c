@@ -444,7 +444,7 @@ int main(int argc, char **argv)
 {
     if (argc > 4 && strcmp(argv[1], "--write") == 0)
         return write_archives(argv[2], atol(argv[3]), strtoull(argv[4], NULL, 10));
-    fuzzing_start(argc, argv, cases_rounds(10000, 500000));
+    fuzzing_start(argc, argv, 10000, 500000);
     while (fuzzing_next(&rng)) try_case();
     const long cases = fuzzing_end();
     printf("%ld true archives were read, %ld lies refused\n", told_true, told_lies);

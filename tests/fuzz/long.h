@@ -9,7 +9,7 @@
  * Case number n of a seed depends on nothing but the cases of that seed before it. A failure says its seed and its
  * number, and the command that makes it again. A fuzzer asks as follows:
  *
- *     fuzzing_start(argc, argv, 20000);
+ *     fuzzing_start(argc, argv, 20000, 1000000);
  *     while (fuzzing_next(&rng)) one_case();
  *     const long cases = fuzzing_end();
  */
@@ -135,8 +135,15 @@ static inline void fuzzing_watch(int seconds)
 
 /* ---- the rounds ---- */
 
-static inline void fuzzing_start(int argc, char **argv, long count)
+/* How many cases by the level of the tests; the sanitizers slow them down some fivefold: a fifth of them. */
+static inline void fuzzing_start(int argc, char **argv, long level1, long level2)
 {
+#if defined(__SANITIZE_ADDRESS__)
+    const long slow = 5;
+#else
+    const long slow = 1;
+#endif
+    const long count = ((cases_level() == 1 ? level1 : level2) + slow - 1) / slow;
     const char *slash = strrchr(argv[0], '/');
     fuzzing.count = (long)fuzzing_number(argc > 1 ? argv[1] : NULL, "count", (uint64_t)count);
     if (fuzzing.count < 0) fuzzing_refuse("count", argv[1]);

@@ -125,7 +125,7 @@ static void what_is_refused(void **state)
           "a Split is MergedWithNext; known are Isolated and, with 'invert', Removed" },
         { "{\"model\":{\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}," BYTES "}", "two tokens have the number 0" },
         { "{\"model\":{\"vocab\":{\"a\":-1},\"merges\":[]}," BYTES "}",
-          "the number of 'a' is -1; expected 0 to 16777215" },
+          "the number of 'a' is -1; expected 0 to 2097151" },
         { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a b\"]}," BYTES "}",
           "merge 0 is of tokens, or makes one, that its vocabulary does not have" },
         { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"ab\"]}," BYTES "}", "merge 0 is not two tokens" },
