@@ -131,13 +131,42 @@ __attribute__((unused, format(TRNI_PRINTF, 2, 3))) static void trni_text_put(trn
     if (n > 0) t->used += (size_t)n < sizeof t->buffer - t->used ? (size_t)n : sizeof t->buffer - t->used - 1;
 }
 
-/* The bytes of one character of UTF-8 at s; 0 when it is none. */
-TRNI_FN int trni_utf8(const unsigned char *s)
+/* The bytes of one character of UTF-8 at s, which *code becomes; 0 when it is none (RFC 3629), or U+FFFE or U+FFFF,
+ * which XML has not. */
+TRNI_FN int trni_utf8(const unsigned char *s, unsigned *code)
 {
-    const int n = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 && s[0] >= 0xc2 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
-    for (int i = 1; i < n; i++)
+    static const unsigned least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    const int n = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
+    unsigned c = n == 1 ? s[0] : s[0] & (0x7fu >> n);
+    for (int i = 1; i < n; i++) {
         if (s[i] >> 6 != 2) return 0;
-    return n;
+        c = c << 6 | (s[i] & 0x3fu);
+    }
+    *code = c;
+    return c >= least[n] && c <= 0x10ffff && c >> 11 != 0x1b && c >> 1 != 0x7fff ? n : 0;
+}
+
+/* Characters that are not seen but change what is: controls, directions of writing, separators, those without width. */
+TRNI_FN bool trni_unseen(unsigned c)
+{
+    static const unsigned range[][2] = { { 0, 0x1f },        { 0x7f, 0x9f },      { 0xad, 0xad },
+                                         { 0x61c, 0x61c },   { 0x180e, 0x180e },  { 0x200b, 0x200f },
+                                         { 0x2028, 0x202e }, { 0x2060, 0x206f },  { 0xfeff, 0xfeff },
+                                         { 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff } };
+    for (unsigned i = 0; i < sizeof range / sizeof range[0]; i++)
+        if (c >= range[i][0] && c <= range[i][1]) return true;
+    return false;
+}
+
+/* JSON's own escape, which XML's reader sees as it stands. */
+TRNI_FN void trni_text_unseen(trni_text *t, unsigned c, bool xml)
+{
+    if (c <= 0xffff)
+        trni_text_put(t, "\\u%04x", c);
+    else if (xml)
+        trni_text_put(t, "\\U%06x", c);
+    else
+        trni_text_put(t, "\\u%04x\\u%04x", 0xd800u + ((c - 0x10000u) >> 10), 0xdc00u + (c & 0x3ffu));
 }
 
 /* A string inside quotes of JSON, or as text of XML. What is no UTF-8 (a name cut short) becomes '?'. */
@@ -151,12 +180,13 @@ TRNI_FN void trni_text_escaped(trni_text *t, const char *text, bool xml)
     const unsigned char *s = (const unsigned char *)text;
     for (int n; *s; s += n ? n : 1) {
         const char *as = NULL;
-        n = trni_utf8(s);
+        unsigned code = 0;
+        n = trni_utf8(s, &code);
         for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
             if (*s == (unsigned char)row[i].c) as = xml ? row[i].xml : row[i].json;
         if (as) trni_text_put(t, "%s", as);
-        else if (n == 1 && (*s < 0x20 || *s == 0x7f) && xml) trni_text_put(t, " ");
-        else if (n == 1 && (*s < 0x20 || *s == 0x7f)) trni_text_put(t, "\\u%04x", (unsigned)*s);
+        else if (n && trni_unseen(code))
+            trni_text_unseen(t, code, xml);
         else if (n) trni_text_put(t, "%.*s", n, (const char *)s);
         else trni_text_put(t, "?");
     }

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "io/say.h"
+
 /* ---- options ---- */
 
 bool tb_parse_threads(const char *text, int *threads, char *why)
@@ -81,7 +83,7 @@ void tb_stage(int number, int of, const char *format, ...)
     char text[APP_WHY];
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    io_say_list(text, sizeof text, sizeof text, format, list);
     va_end(list);
     if (app_colour(stderr))
         app_progress("%s, %d of %d", text, number, of);
@@ -94,7 +96,7 @@ void tb_step(const char *format, ...)
     char text[APP_WHY];
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    io_say_list(text, sizeof text, sizeof text, format, list);
     va_end(list);
     if (app_colour(stderr)) app_progress("%s", text);
 }

@@ -75,6 +75,7 @@ const char *app_cell_text(const app_table *table, int row, int column, char *tex
 
 void app_print_table(FILE *out, const app_table *table);
 void app_print_csv(FILE *out, const app_table *table);
+void app_print_csv_text(FILE *out, const char *text); /* one field of it */
 void app_print_json_rows(FILE *out, const app_table *table, int indent);
 int app_utf8(const char *text); /* the bytes of the character of UTF-8 that text begins with; 0: it is none */
 void app_print_json_string(FILE *out, const char *text);
@@ -170,6 +171,8 @@ int app_refused(trn_status status);
  * the call's. */
 bool app_worked(trn_status status, const trn_error *error);
 int app_complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3))); /* returns status */
+/* printf for people, on a terminal or in a file's comments: each text in it is shown, as io/say.h has it. */
+void app_say(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool app_colour(FILE *stream);
 void app_progress(const char *format, ...) __attribute__((format(printf, 1, 2))); /* shown at most once a second */
 void app_progress_done(void);

@@ -177,7 +177,7 @@ static void put(void *user, const char *text, size_t bytes) { fwrite(text, 1, by
 static void write_file(FILE *out, const void *context)
 {
     const app_calibration *c = context;
-    fprintf(out, "# fitted to %.400s; read by --calibration and trn_calibration_load\n", c->measured);
+    app_say(out, "# fitted to %.400s; read by --calibration and trn_calibration_load\n", c->measured);
     trn_calibration_save(&c->now, put, out, NULL);
 }
 
@@ -220,5 +220,5 @@ void app_calibration_print(FILE *out, const app_calibration *c)
     for (int i = 0; trn_calibration_field_at(i, &f); i++)
         if (fabs(value[i] - from[i]) > 1e-9 * from[i])
             fprintf(out, "  %-10s %10.4g, %.4g before  %s\n", f.field, value[i], from[i], f.unit);
-    fprintf(out, "  %s\n", c->written);
+    app_say(out, "  %s\n", c->written);
 }

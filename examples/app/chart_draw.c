@@ -220,7 +220,8 @@ int chart_paragraph(FILE *out, const char *style, double x, double y, chart_anch
     int lines = 0;
     while (*text && lines < LINES_AT_MOST) {
         size_t n = lines + 1 < LINES_AT_MOST ? line_length(text, most) : strlen(text);
-        if (n >= sizeof line) n = sizeof line - 1;
+        if (n >= sizeof line)
+            for (n = sizeof line - 1; ((unsigned char)text[n] & 0xc0) == 0x80;) n--; /* not inside a character */
         memcpy(line, text, n);
         line[n] = 0;
         if (out) chart_text(out, style, x, y + CHART_LINE * lines, anchor, most, line);

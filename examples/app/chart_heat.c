@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "chart_draw.h"
+#include "io/say.h"
 #include "page.h"
 
 enum { HIGH_AT_MOST = 420, CELL_AT_MOST = 36, CELLS = 160, FEW = 400, SHADES = 32 };
@@ -295,8 +296,8 @@ static int key_title(FILE *out, const chart_sheet *s, const chart_map *m, double
 {
     char title[256];
     const bool both = *chart_text_of(m->value_title) && *chart_text_of(m->unit);
-    snprintf(title, sizeof title, "%.180s%s%.40s", chart_text_of(m->value_title), both ? ", " : "",
-             chart_text_of(m->unit));
+    io_say_in(title, sizeof title, IO_SAID, "%.180s%s%.40s", chart_text_of(m->value_title), both ? ", " : "",
+              chart_text_of(m->unit));
     return chart_paragraph(out, "", s->margin, y + 10, CHART_START, s->width - 2 * s->margin, title);
 }
 

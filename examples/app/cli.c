@@ -24,14 +24,24 @@ static bool progress_shown; /* a line without its newline stands on the terminal
 /* One line, whatever names it quotes: those of a file must not steer the terminal. */
 int app_complain(int status, const char *format, ...)
 {
-    char text[8192], shown[8192];
+    char text[IO_SAID_MOST];
     va_list list;
     app_progress_done();
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    io_say_list(text, sizeof text, sizeof text, format, list);
     va_end(list);
-    fprintf(stderr, "%s: %s\n", app_name, io_show_in(text, strlen(text), shown, sizeof shown));
+    fprintf(stderr, "%s: %s\n", app_name, text);
     return status;
+}
+
+void app_say(FILE *out, const char *format, ...)
+{
+    char text[IO_SAID_MOST];
+    va_list list;
+    va_start(list, format);
+    io_say_list(text, sizeof text, IO_SAID, format, list);
+    va_end(list);
+    fputs(text, out);
 }
 
 /* What is wrong with standard output. A stream keeps that something failed, not what: the next byte fails as well. */
@@ -89,12 +99,12 @@ void app_progress(const char *format, ...)
     if (now - last < 1.0) return;
     last = now;
     const bool terminal = steerable(stderr);
+    char text[APP_WHY];
     va_list list;
-    fprintf(stderr, terminal ? "\r\033[K%3.0f s  " : "%3.0f s  ", now - start);
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    io_say_list(text, sizeof text, sizeof text, format, list);
     va_end(list);
-    if (!terminal) fputc('\n', stderr);
+    fprintf(stderr, terminal ? "\r\033[K%3.0f s  %s" : "%3.0f s  %s\n", now - start, text);
     progress_shown = terminal;
     fflush(stderr);
 }
@@ -283,7 +293,7 @@ bool app_fail(char *why, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    vsnprintf(why, APP_WHY, format, list);
+    io_say_list(why, APP_WHY, APP_WHY, format, list);
     va_end(list);
     return false;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/output.h"
+#include "io/together.h"
 
 /* ---- where a path leads ---- */
 
@@ -293,8 +293,15 @@ int app_open_outputs(app_output *output, int count)
     for (int i = 0; i < count; i++) {
         if (!output[i].path) continue;
         output[i].file = app_memory(1, sizeof *output[i].file);
-        if (io_output_open(output[i].path, output[i].file, why)) continue;
-        snprintf(sentence, sizeof sentence, "%s %.*s", output[i].flag, (int)sizeof sentence - 64, why);
+        if (io_output_open(output[i].path, output[i].file, why)) {
+            if (output[i].file->swept)
+                app_complain(APP_OK,
+                             "%s %s: what a killed run had left of it is removed; what else that run wrote may "
+                             "be of another time",
+                             output[i].flag, output[i].path);
+            continue;
+        }
+        app_fail(sentence, "%s %s", output[i].flag, why);
         return output_failed(output, count, sentence);
     }
     return APP_OK;
@@ -305,7 +312,7 @@ static int each_output(app_output *output, int count, bool (*step)(io_output *ou
     char why[IO_WHY], sentence[APP_WHY];
     for (int i = 0; i < count; i++) {
         if (!output[i].file || step(output[i].file, why)) continue;
-        snprintf(sentence, sizeof sentence, "%s %.*s", output[i].flag, (int)sizeof sentence - 64, why);
+        app_fail(sentence, "%s %s", output[i].flag, why);
         return output_failed(output, count, sentence);
     }
     return APP_OK;
@@ -319,12 +326,18 @@ int app_finish_outputs(app_output *output, int count, const void *context)
     return each_output(output, count, io_output_finish);
 }
 
-int app_show_outputs(app_output *output, int count)
+int app_show_staged(io_stage *stage, app_output *output, int count)
 {
-    const int status = each_output(output, count, io_output_commit);
+    io_output **file = app_memory((size_t)count, sizeof *file);
+    char why[IO_WHY];
+    for (int i = 0; i < count; i++) file[i] = output[i].file;
+    const bool ok = io_show_together(file, count, stage, why);
+    free(file);
     app_discard_outputs(output, count);
-    return status;
+    return why[0] ? app_complain(APP_USAGE, "%s", why) : ok ? APP_OK : APP_USAGE;
 }
+
+int app_show_outputs(app_output *output, int count) { return app_show_staged(NULL, output, count); }
 
 int app_answer(app_output *output, int count, const void *context, void (*print)(FILE *out, const void *context))
 {

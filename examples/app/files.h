@@ -14,7 +14,8 @@
  * that is opened later and is an output is refused by its reader.
  *
  * All outputs of a command are written and synced, and what it printed has arrived, before the first of them appears
- * under its name: without memory, or room on a disk, all are as they were.
+ * under its name: without memory, or room on a disk, all are as they were. Then they appear together, also when the
+ * program is killed meanwhile: io/together.h says what is promised.
  */
 #ifndef APP_FILES_H
 #define APP_FILES_H
@@ -34,7 +35,10 @@ bool app_output_taken(const app_output *output, int count); /* does one of them 
 /* APP_OK, or APP_USAGE after one sentence; then none is open. */
 int app_open_outputs(app_output *output, int count);
 int app_finish_outputs(app_output *output, int count, const void *context); /* all are written and synced */
-int app_show_outputs(app_output *output, int count);                        /* all appear */
+int app_show_outputs(app_output *output, int count);                        /* all appear, or none */
+/* The same with a directory or a file that is staged: it is the first. NULL: there is none. */
+struct io_stage;
+int app_show_staged(struct io_stage *stage, app_output *output, int count);
 int app_write_outputs(app_output *output, int count, const void *context);  /* both */
 /* Both, and between them what people read, where no output has standard output: it arrives, or none appears. */
 int app_answer(app_output *output, int count, const void *context, void (*print)(FILE *out, const void *context));

@@ -191,8 +191,11 @@ void app_html_table(FILE *out, const app_table *t)
     snprintf(text, sizeof text, "table of %d rows and %d columns", t->rows, t->columns);
     app_scroll_open(out, text);
     fputs("<table><tr>", out);
-    for (int c = 0; c < t->columns; c++)
-        fprintf(out, "<th scope=col%s>%s</th>", t->column[c].kind == APP_TEXT ? "" : " class=r", t->column[c].name);
+    for (int c = 0; c < t->columns; c++) {
+        fputs(t->column[c].kind == APP_TEXT ? "<th scope=col>" : "<th scope=col class=r>", out);
+        app_escape(out, t->column[c].name);
+        fputs("</th>", out);
+    }
     fputs("</tr>\n", out);
     for (int r = 0; r < t->rows; r++) {
         fputs("<tr>", out);

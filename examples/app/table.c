@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/io.h"
+#include "io/say.h"
 
 void app_table_start(app_table *table, const app_column *column, int columns)
 {
@@ -118,29 +118,21 @@ const char *app_cell_text(const app_table *table, int row, int column, char *tex
     return cell_text(&table->column[column], &table->cell[row * table->columns + column], text, size);
 }
 
-/* Characters a terminal shows: UTF-8 continuation bytes take no space. */
-static int shown_width(const char *text)
-{
-    int n = 0;
-    for (; *text; text++) n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
-}
-
 static void print_padded(FILE *out, const char *text, int width, bool left, bool last)
 {
-    const int space = width - shown_width(text);
+    const int space = width - io_characters(text);
     if (!left) fprintf(out, "%*s", space, "");
     fputs(text, out);
     if (left && !last) fprintf(out, "%*s", space, "");
 }
 
-/* What a terminal gets of a cell: names that come from files are shown, not obeyed, and cut. */
+/* What a terminal gets of a heading, and of a text in a cell: names come from files, and are cut. */
+static const char *show(const char *all, char text[TERMINAL]) { return io_show_in(all, strlen(all), text, TERMINAL); }
+
 static const char *terminal_text(const app_column *column, const app_value *value, char text[TERMINAL])
 {
-    const char *all = cell_text(column, value, text, TERMINAL);
-    char shown[TERMINAL];
-    if (column->kind != APP_TEXT || value->missing) return all;
-    return strcpy(text, io_show_in(all, strlen(all), shown, sizeof shown));
+    const bool foreign = column->kind == APP_TEXT && !value->missing && value->text;
+    return foreign ? show(value->text, text) : cell_text(column, value, text, TERMINAL);
 }
 
 void app_print_table(FILE *out, const app_table *table)
@@ -149,10 +141,10 @@ void app_print_table(FILE *out, const app_table *table)
     char text[TERMINAL];
     int *width = app_memory((size_t)table->columns, sizeof *width);
     for (int c = 0; c < table->columns; c++) {
-        width[c] = shown_width(table->column[c].name);
+        width[c] = io_characters(show(table->column[c].name, text));
         for (int r = 0; r < table->rows; r++) {
             const app_value *v = &table->cell[r * table->columns + c];
-            const int w = shown_width(terminal_text(&table->column[c], v, text));
+            const int w = io_characters(terminal_text(&table->column[c], v, text));
             if (w > width[c]) width[c] = w;
         }
     }
@@ -161,7 +153,7 @@ void app_print_table(FILE *out, const app_table *table)
         for (int c = 0; c < table->columns; c++) {
             const app_column *column = &table->column[c];
             const app_value *v = &table->cell[r * table->columns + c];
-            const char *shown = r < 0 ? column->name : terminal_text(column, v, text);
+            const char *shown = r < 0 ? show(column->name, text) : terminal_text(column, v, text);
             print_padded(out, shown, width[c], column->kind == APP_TEXT, c + 1 == table->columns);
             if (c + 1 < table->columns) fputs("  ", out);
         }
@@ -182,7 +174,7 @@ static bool is_formula(const char *text)
 }
 
 /* As people read it, after an apostrophe where it could be taken for a formula. */
-static void print_csv_text(FILE *out, const char *text)
+void app_print_csv_text(FILE *out, const char *text)
 {
     const bool formula = is_formula(text), quoted = formula || strpbrk(text, ",\"") != NULL;
     size_t size = strlen(text);
@@ -199,7 +191,10 @@ static void print_csv_text(FILE *out, const char *text)
 
 void app_print_csv(FILE *out, const app_table *table)
 {
-    for (int c = 0; c < table->columns; c++) fprintf(out, "%s%s", c ? "," : "", table->column[c].name);
+    for (int c = 0; c < table->columns; c++) {
+        if (c) fputc(',', out);
+        app_print_csv_text(out, table->column[c].name);
+    }
     fputc('\n', out);
     for (int r = 0; r < table->rows; r++) {
         for (int c = 0; c < table->columns; c++) {
@@ -207,7 +202,7 @@ void app_print_csv(FILE *out, const app_table *table)
             if (c) fputc(',', out);
             if (v->missing) continue;
             if (table->column[c].kind == APP_TEXT)
-                print_csv_text(out, v->text ? v->text : "");
+                app_print_csv_text(out, v->text ? v->text : "");
             else if (table->column[c].kind == APP_REAL)
                 app_print_json_number(out, v->real);
             else

@@ -186,7 +186,7 @@ static void multiply(const route *r, const outcome *out, trn_generation generati
     if (mx && out->fp4) i.moving_format = TRN_F4_E2M1;
     p->legal = trn_tensor_instruction_cost(&i, &cost) == TRN_OK;
     const char *colon = strstr(error.text, ": ");
-    if (!p->legal) snprintf(p->why, sizeof p->why, "%.190s", colon ? colon + 2 : error.text);
+    if (!p->legal) io_say_in(p->why, sizeof p->why, IO_SAID, "%s", colon ? colon + 2 : error.text);
     p->tensor_cycles = p->legal ? (cost.multiply_cycles + cost.exposed_cycles) * TILE_INPUTS / i.k : 0;
     if (p->legal && cost.multiply_known.known == TRN_ASSUMED) p->known = TRN_ASSUMED;
 }
@@ -228,7 +228,7 @@ static price price_of(const route *r, const outcome *out, int number)
     const trn_chip_spec *chip = trn_chip_spec_of(g);
     price p = { .known = TRN_DOCUMENTED };
     if (out->why[0]) {
-        snprintf(p.why, sizeof p.why, "%.199s", out->why);
+        io_say_in(p.why, sizeof p.why, IO_SAID, "%s", out->why);
         return p;
     }
     multiply(r, out, g, &p);
@@ -404,14 +404,14 @@ static void print_generation(const answer *a, int g)
     app_table_free(&table);
     putchar('\n');
     for (int r = 0; r < ROUTES; r++)
-        if (is_for(a, r) && a->price[g][r].why[0]) printf("%s: %s\n", routes[r].name, a->price[g][r].why);
+        if (is_for(a, r) && a->price[g][r].why[0]) app_say(stdout, "%s: %s\n", routes[r].name, a->price[g][r].why);
     if (best < 0) printf("Advised: none.\n\n");
     else printf("Advised: %s, %s.\n\n", routes[best].name, routes[best].what);
 }
 
 static void print_text(const answer *a)
 {
-    printf("%s: routes\n\n", a->options->in);
+    app_say(stdout, "%s: routes\n\n", a->options->in);
     for (int g = 1; g <= GENERATIONS; g++)
         if (is_asked(a, g)) print_generation(a, g);
     for (int r = 0; r < ROUTES; r++)

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME = 4096 };
+enum { NAME = QUANT_NAME };
 
 /* ---- an edit of text: one member of an object, the rest as it is ---- */
 

@@ -270,17 +270,25 @@ static void widen(const fc_work *w, const fc_piece *p, unsigned char *out, fc_ta
     free(x);
 }
 
-/* A quotient that was rounded to the middle between two codes no longer tells on which side of it it was; a power of
- * two does not round. */
-static void settle_middles(fc_side to, float scale, const float *x, const float *quotient, unsigned char *code,
-                           int64_t n)
+typedef struct row_part {       /* of a piece that was quantised with one scale */
+    const quant_values *source; /* NULL: x is exact */
+    bool transposed;
+    int64_t row, column, n;
+    const float *x, *quotient;
+} row_part;
+
+/* A quotient that was rounded to the middle between two codes, or near it where the number was cut before, no longer
+ * tells on which side of it it was; a power of two does not round. */
+static void settle_middles(fc_side to, float scale, const row_part *p, unsigned char *code)
 {
+    enum { NEAR = 8 }; /* units in the last place: three roundings make less */
     int exponent;
     if (frexpf(scale, &exponent) == 0.5f) return;
-    for (int64_t i = 0; i < n; i++) {
-        const bool middle = (io_bits(quotient[i]) & 0x7ffff) == 0; /* or a code itself, where the search finds that */
-        if (!middle || quotient[i] == 0 || !isfinite(quotient[i])) continue;
-        code[i] = (unsigned char)((code[i] & 0x80) | fc_nearest(to, fabs((double)x[i]), (double)scale));
+    for (int64_t i = 0; i < p->n; i++) {
+        const bool middle = ((io_bits(p->quotient[i]) + NEAR) & 0x7ffff) < 2 * NEAR; /* or a code, which is found */
+        if (!middle || p->quotient[i] == 0 || !isfinite(p->quotient[i])) continue;
+        const double x = p->source ? fc_exact_at(p->source, p->transposed, p->row, p->column + i) : (double)p->x[i];
+        code[i] = (unsigned char)((code[i] & 0x80) | fc_nearest(to, fabs(x), (double)scale));
     }
 }
 
@@ -293,6 +301,9 @@ static void quantise(const fc_work *w, const fc_piece *p, unsigned char *out, fc
         return;
     }
     float *x = fc_numbers(w, p, (size_t)n), *y = x + n;
+    quant_values source;
+    const bool packed = reads_matrices(w->item);
+    if (packed) source = fc_source_of(w);
     for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);)
         for (int64_t r = 0; r < t.rows; r++) {
             const int64_t at = t.first + r * p->columns;
@@ -305,7 +316,10 @@ static void quantise(const fc_work *w, const fc_piece *p, unsigned char *out, fc
         for (int64_t r = 0; r < t.rows; r++) {
             const int64_t at = t.first + r * p->columns;
             const float scale = w->item->out_scale[t.out];
-            settle_middles(w->catalogue->options->to, scale, x + at, y + at, out + at, t.columns);
+            const row_part part = {
+                packed ? &source : NULL, w->item->transposed, t.row + r, t.column, t.columns, x + at, y + at
+            };
+            settle_middles(w->catalogue->options->to, scale, &part, out + at);
             fc_tally_numbers(tally, x + at, out + at, fc_values(format), scale, t.columns);
         }
     free(x);

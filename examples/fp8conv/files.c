@@ -42,14 +42,16 @@ static const char *why_left(const fc_catalogue *c, const char *name, const struc
                                          ".msgpack", ".gguf",           ".onnx", ".ckpt" };
     static const char *const index[] = { ".safetensors.index.json" };
     static const char *const own[] = { ".safetensors" };
+    static const char *const told[] = { "hf_quant_config.json", "recipe.yaml", "quantize_config.json",
+                                        "quant_config.json", "quantization_config.json" };
     const bool plain = ckpt_plain_name(name) == name;
     if (!S_ISREG(s->st_mode)) return "it is no plain file";
     if (ckpt_ends(name, ".part")) return "a run that was killed left it";
     if (ends_so(name, other, sizeof other / sizeof other[0])) return "weights in another format";
     if (ends_so(name, index, 1)) return "an index of other weights";
     if (ends_so(name, own, 1)) return "weights in a directory of their own; convert them by themselves";
-    if (plain && strcmp(name, "hf_quant_config.json") == 0 && !fc_keeps_layout(c))
-        return "it has no words for what the weights are now; config.json has";
+    for (size_t i = 0; i < sizeof told / sizeof told[0] && plain && !fc_keeps_layout(c); i++)
+        if (strcmp(name, told[i]) == 0) return "it has no words for what the weights are now; config.json has";
     return NULL;
 }
 

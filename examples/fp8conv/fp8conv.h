@@ -307,6 +307,9 @@ bool fc_next_tile(const fc_work *work, const fc_piece *piece, fc_tile *tile); /*
  * rounded to. */
 float *fc_numbers(const fc_work *work, const fc_piece *piece, size_t extra);
 void fc_decode(const fc_work *work, const fc_piece *piece, float *x);
+quant_values fc_source_of(const fc_work *work); /* its codes and scales, to be read where they stand */
+/* An element of the view before it is cut to binary32: to binary64, exact but for NVFP4's quotient, which is odd. */
+double fc_exact_at(const quant_values *source, bool transposed, int64_t row, int64_t column);
 void fc_decode_codes(const fc_work *work, const fc_piece *piece, float *x); /* what they are without their scales */
 void fc_write_bf16(const fc_work *work, const fc_piece *piece, unsigned char *out, fc_tally *tally);
 void fc_write_mx(const fc_work *work, const fc_piece *piece, unsigned char *out, fc_tally *tally);

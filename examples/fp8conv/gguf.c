@@ -183,7 +183,7 @@ static void report(const job *j, const tally sum[GGUF_TYPES], const tally *all)
 {
     char a[32], b[32];
     const int kept = gguf_key(&j->file, "general.architecture") != NULL;
-    printf("%s: GGUF to BF16\n\n", j->options->in);
+    app_say(stdout, "%s: GGUF to BF16\n\n", j->options->in);
     print_types(sum);
     printf("\n%s elements: %s as they were, the others rounded once, to the nearest BF16.\n",
            app_count(a, sizeof a, all->elements), app_count(b, sizeof b, all->exact));
@@ -211,7 +211,7 @@ static int write_all(job *j)
 {
     char why[IO_WHY] = "";
     const fc_options *o = j->options;
-    const io_stage_args args = { o->out, false, o->force, NULL, NULL };
+    const io_stage_args args = { o->out, false, o->force, NULL, NULL, NULL };
     if (!io_stage_open(&args, &j->stage, why)) return app_complain(APP_USAGE, "%s", why);
     if (!gguf_write_dense(&j->file, io_stage_path(&j->stage, NULL), why)) return app_complain(APP_USAGE, "%s", why);
     if (!o->verify || verify(j, why)) return APP_OK;

@@ -234,7 +234,9 @@ static void print_alone(const fc_catalogue *c)
         if (!fc_is_weight(w) || !w->quant || !w->quant->alone) continue;
         if (n++ == 0) first = w;
     }
-    if (n) printf("Codes that have no scale, taken for 1: %d (%s%s).\n", n, first->tensor.name, n > 1 ? ", ..." : "");
+    if (n)
+        app_say(stdout, "Codes that have no scale, taken for 1: %d (%s%s).\n", n, first->tensor.name,
+                n > 1 ? ", ..." : "");
 }
 
 static void print_scales(const fc_catalogue *c)
@@ -250,8 +252,8 @@ static void print_scales(const fc_catalogue *c)
     if (run) printf("Scales of activations and KV caches: %d %s.\n", run, factor);
     print_alone(c);
     if (c->left_alone)
-        printf("As %s says, %d %s as before.\n", c->rules.rules ? c->rules.file : "config.json", c->left_alone,
-               c->left_alone == 1 ? "matrix is" : "matrices are");
+        app_say(stdout, "As %s says, %d %s as before.\n", c->rules.rules ? c->rules.file : "config.json", c->left_alone,
+                c->left_alone == 1 ? "matrix is" : "matrices are");
 }
 
 /* ---- what lies beside the weights ---- */
@@ -270,13 +272,15 @@ static void print_files(const fc_catalogue *c)
     const int copied = count_deed(c, FC_COPIED_FILE), changed = count_deed(c, FC_CHANGED);
     char because[200];
     for (int i = 0; i < c->files; i++)
-        if (c->file[i].deed == FC_CONVERTED) printf("%s, %s: converted, too.\n", c->file[i].name, c->file[i].because);
+        if (c->file[i].deed == FC_CONVERTED)
+            app_say(stdout, "%s, %s: converted, too.\n", c->file[i].name, c->file[i].because);
     if (changed) printf("Changed to what is true now:");
     for (int i = 0, n = 0; i < c->files; i++)
-        if (c->file[i].deed == FC_CHANGED) printf("%s %s", n++ ? "," : "", c->file[i].name);
+        if (c->file[i].deed == FC_CHANGED) app_say(stdout, "%s %s", n++ ? "," : "", c->file[i].name);
     if (changed) puts(".");
     if (copied) printf("Copied as they are: %d %s.\n", copied, copied == 1 ? "file" : "files");
-    if (fc_no_loader(c, because, sizeof because)) printf("No loader that is known reads the result: %s.\n", because);
+    if (fc_no_loader(c, because, sizeof because))
+        app_say(stdout, "No loader that is known reads the result: %s.\n", because);
 }
 
 /* Also where the report goes into a file. */
@@ -322,8 +326,8 @@ static void print_deed(const fc_catalogue *c)
                        : fresh                 ? "quantised"
                        : telling               ? "converted"
                                                : "scales alone";
-    printf("%s: %s to %s%s\n\n", o->in, deed, telling ? form_text(c, telling) : fc_side_text(o->to),
-           o->check ? ", nothing written" : "");
+    app_say(stdout, "%s: %s to %s%s\n\n", o->in, deed, telling ? form_text(c, telling) : fc_side_text(o->to),
+            o->check ? ", nothing written" : "");
 }
 
 static void print_text(const fc_catalogue *c)

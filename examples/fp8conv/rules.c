@@ -115,7 +115,7 @@ bool fc_rules_leave(const fc_rules *rules, const st_tensor *t, char because[256]
         signs = signs || sign;
         target = target || r->kind == FC_RULE_TARGET;
         if (r->kind == FC_RULE_PLUS || r->kind == FC_RULE_TARGET) continue;
-        snprintf(because, 256, "%s, %s: %.150s", rules->file, r->list, r->text);
+        io_say_in(because, 256, IO_SAID, "%s, %s: %.150s", rules->file, r->list, r->text);
         return true;
     }
     if (!rules->targets || target) return false;

@@ -29,7 +29,7 @@ void fc_progress(fc_catalogue *c, uint64_t more)
     const double share = c->work ? (double)c->worked / (double)c->work : 1, seconds = now - c->started;
     const int filled = share < 1 ? (int)(20 * share) : 20;
     const double rate = seconds > 0 ? (double)c->worked / seconds : 0;
-    app_progress("[%.20s] %3.0f %%  %s of %s  %s/s  %.0f s left", bar + 20 - filled, 100 * share,
+    app_progress("[%.*s] %3.0f %%  %s of %s  %s/s  %.0f s left", 20, bar + 20 - filled, 100 * share,
                  human_bytes(a, sizeof a, (double)c->worked), human_bytes(b, sizeof b, (double)c->work),
                  human_bytes(d, sizeof d, rate), rate > 0 ? ((double)c->work - (double)c->worked) / rate : 0);
 }
@@ -112,15 +112,6 @@ static int verify(fc_catalogue *c)
     return app_complain(failed, "--verify: %s", why);
 }
 
-/* OUT appears, then the reports. */
-static int show(fc_catalogue *c, fc_report *r)
-{
-    char why[IO_WHY] = "";
-    if (c->stage.open && !io_stage_commit(&c->stage, why)) return app_complain(APP_USAGE, "%s", why);
-    const int status = app_show_outputs(r->output, FC_REPORTS);
-    return why[0] ? app_complain(APP_USAGE, "%s", why) : status;
-}
-
 static int run(fc_catalogue *c, fc_report *r)
 {
     const fc_options *o = c->options;
@@ -131,7 +122,7 @@ static int run(fc_catalogue *c, fc_report *r)
     const int64_t lost = fc_total(c).not_finite;
     const int verified = o->verify && !lost ? verify(c) : APP_OK;
     if (verified == APP_USAGE) return verified;
-    status = show(c, r);
+    status = app_show_staged(c->stage.open ? &c->stage : NULL, r->output, FC_REPORTS);
     if (status != APP_OK || !lost) return status != APP_OK ? status : verified;
     return app_complain(APP_FAILED, "%s: %lld finite numbers would become infinity or NaN%s", o->in, (long long)lost,
                         o->check ? "" : "; nothing was written");

@@ -64,7 +64,7 @@ bool fc_open_out(fc_catalogue *c, char *why)
     if (c->input.index && ckpt_ends(o->out, ".json"))
         return io_fail(why, o->out, "an index and its shards appear together, as a directory; name that");
     char *path = fc_place(c);
-    const io_stage_args args = { path, fc_into_folder(c), o->force, is_checkpoint, o->in };
+    const io_stage_args args = { path, fc_into_folder(c), o->force, is_checkpoint, o->in, NULL };
     const bool ok = path ? io_stage_open(&args, &c->stage, why) : io_fail(why, o->out, "there is not enough memory");
     if (ok && c->stage.swept) app_complain(0, "%s: what a killed run had left there is removed", c->stage.part);
     free(path);

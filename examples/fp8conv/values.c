@@ -46,7 +46,7 @@ void fc_source_close(fc_item *w)
 /* ---- values ---- */
 
 /* As it stands in the file: [matrices * rows, columns]. */
-static quant_values stored_of(const fc_work *w)
+quant_values fc_source_of(const fc_work *w)
 {
     quant_values v = w->item->values;
     quant_at(&v, w->bytes);
@@ -69,15 +69,23 @@ static void decode(const quant_values *v, bool transposed, const fc_piece *p, fl
 
 void fc_decode(const fc_work *w, const fc_piece *p, float *x)
 {
-    const quant_values v = stored_of(w);
+    const quant_values v = fc_source_of(w);
     decode(&v, w->item->transposed, p, x);
 }
 
 void fc_decode_codes(const fc_work *w, const fc_piece *p, float *x)
 {
-    quant_values v = stored_of(w);
+    quant_values v = fc_source_of(w);
     v.alone = true;
     decode(&v, w->item->transposed, p, x);
+}
+
+double fc_exact_at(const quant_values *v, bool transposed, int64_t row, int64_t column)
+{
+    const int64_t at = transposed ? row / v->columns * v->height + column : row;
+    const int64_t across = transposed ? row % v->columns : column;
+    const quant_factor f = quant_factor_at(v, at, across);
+    return quant_product(&f, (double)v->value[quant_code_at(v, at, across)]);
 }
 
 /* ---- FP8 of codes that it holds all: the scales are the same, but that NVFP4's two become one ---- */
@@ -185,7 +193,7 @@ static void tally_band(const fc_work *w, const band *b, float *y, fc_tally *tall
 /* Pieces are whole bands. */
 void fc_write_mx(const fc_work *w, const fc_piece *p, unsigned char *out, fc_tally *tally)
 {
-    const quant_values v = stored_of(w);
+    const quant_values v = fc_source_of(w);
     const int64_t n = BAND * p->columns, word = w->item->mx_fp4 ? 2 : 4;
     float *x = fc_numbers(w, p, (size_t)(p->rows * p->columns)), *y = x + p->rows * p->columns;
     unsigned char *code = app_memory((size_t)n + 1, 1);

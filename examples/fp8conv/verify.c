@@ -32,10 +32,14 @@ typedef struct exact { /* m * 2^e; not negative */
     int e;
 } exact;
 
-static exact exact_of(float x)
+static exact exact_of(double x)
 {
-    const uint32_t bits = io_bits(x), exponent = bits >> 23 & 0xff, fraction = bits & 0x7fffff;
-    return (exact){ fraction | (exponent ? 0x800000 : 0), (exponent ? (int)exponent : 1) - 150 };
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const uint64_t exponent = bits >> 52 & 0x7ff, fraction = bits & ((UINT64_C(1) << 52) - 1);
+    const exact long_one = { fraction | (exponent ? UINT64_C(1) << 52 : 0), (exponent ? (int)exponent : 1) - 1075 };
+    const int zeros = long_one.m ? __builtin_ctzll(long_one.m) : 0; /* so that products stay in 64 bits */
+    return (exact){ long_one.m >> zeros, long_one.e + zeros };
 }
 
 static exact times(uint64_t n, exact x) { return (exact){ n * x.m, x.e }; }
@@ -129,10 +133,10 @@ static void prove_codes(const fc_work *w, const fc_piece *piece, unsigned char *
 
 /* ---- numbers ---- */
 
-static bool number_is_right(fc_side to, float x, int code, float scale)
+static bool number_is_right(fc_side to, double x, int code, double scale)
 {
-    if (!isfinite(x)) return stays_not_finite(x, fc_values(fc_format_of(to))[code]);
-    const exact twice = times(2, exact_of(fabsf(x)));
+    if (!isfinite(x)) return stays_not_finite((float)x, fc_values(fc_format_of(to))[code]);
+    const exact twice = times(2, exact_of(fabs(x)));
     const bool same_sign = x == 0 || (signbit(x) != 0) == (code >= 128);
     return same_sign && is_nearest(to, (exact){ twice.m, twice.e + 9 }, code & 127, exact_of(scale));
 }
@@ -154,6 +158,8 @@ static void prove_numbers(const fc_work *w, const fc_piece *piece, unsigned char
     const int bytes = w->item->tensor.bits / 8;
     const bool packed = w->item->kind != FC_IS_NUMBERS, kept = fc_keeps_codes(w->item, w->catalogue->options);
     float *decoded = packed ? fc_numbers(w, piece, 0) : NULL;
+    quant_values source;
+    if (packed) source = fc_source_of(w);
     (void)unused;
     for (fc_tile t = { 0 }; fc_next_tile(w, piece, &t);)
         for (int64_t r = 0; r < t.rows; r++) {
@@ -163,7 +169,10 @@ static void prove_numbers(const fc_work *w, const fc_piece *piece, unsigned char
                 const uint32_t bits = packed ? 0 : (uint32_t)io_little(w->bytes + i * bytes, bytes);
                 const float x = packed ? decoded[i - piece->first] : trn_decode(w->item->tensor.format, bits);
                 const int code = p->written[i];
-                const bool right = (kept ? product_is_right : number_is_right)(side, x, code, (float)scale);
+                const double whole =
+                    packed ? fc_exact_at(&source, w->item->transposed, t.row + r, t.column + i - at) : (double)x;
+                const bool right =
+                    kept ? product_is_right(side, x, code, (float)scale) : number_is_right(side, whole, code, scale);
                 tally->not_finite += !right;
                 tally->inexact += (double)x != (double)to[p->written[i]] * scale;
             }
@@ -208,7 +217,7 @@ static bool mx_is_right(bool four, const float *eight, float x, int code, double
     const double product = four ? (double)fp4[code & 7] * scale : 0, large = (double)FLT_MAX;
     if (four) return fmin(product, large) == fabs((double)x) && (code >= 8) == (signbit(x) != 0);
     if (!isfinite(x) || isnan(scale)) return isnan(scale) || stays_not_finite(x, eight[code]);
-    return number_is_right(FC_OCP, x, code, (float)scale);
+    return number_is_right(FC_OCP, (double)x, code, scale);
 }
 
 static void prove_mx(const fc_work *w, const fc_piece *piece, unsigned char *unused, fc_tally *tally)

@@ -73,7 +73,7 @@ __attribute__((unused, format(printf, 3, 4))) static bool io_array_fail(const io
     char sentence[IO_WHY];
     va_list list;
     va_start(list, format);
-    vsnprintf(sentence, sizeof sentence, format, list);
+    io_say_list(sentence, sizeof sentence, IO_SAID, format, list);
     va_end(list);
     return a->name[0] ? io_fail(why, a->path, "array '%.128s' %s", a->name, sentence)
                       : io_fail(why, a->path, "it %s", sentence);

@@ -95,8 +95,7 @@ typedef struct cut_reader {
 
 IO_FN bool cut_refuse(cut_reader *r, const char *what, size_t size)
 {
-    if (!r->wrong[0]) snprintf(r->wrong, CUT_WRONG, "'%.*s' is not known here", (int)(size < 40 ? size : 40), what);
-    io_tame(r->wrong);
+    if (!r->wrong[0]) io_say_in(r->wrong, CUT_WRONG, 40, "'%.*s' is not known here", (int)size, what);
     return false;
 }
 
@@ -116,6 +115,7 @@ IO_FN bool cut_takes(cut_reader *r, const char *text)
 IO_FN bool cut_refuse_here(cut_reader *r, size_t most)
 {
     const size_t left = (size_t)(r->end - r->at);
+    while (most < left && (r->at[most] & 0xc0) == 0x80) most++; /* not inside a character */
     if (left == 0 && !r->wrong[0]) snprintf(r->wrong, CUT_WRONG, "it breaks off");
     return cut_refuse(r, (const char *)r->at, left < most ? left : most);
 }

@@ -129,9 +129,10 @@ __attribute__((unused, format(printf, 2, 3))) static bool hf_fail(hf_reader *r, 
 {
     va_list list;
     if (r->why[0]) return false; /* the first thing wrong is told */
-    const int n = snprintf(r->why, HF_WHY, "%.200s: ", r->name);
+    io_say_in(r->why, HF_WHY, IO_SAID, "%.200s: ", r->name);
+    const size_t n = strlen(r->why);
     va_start(list, format);
-    vsnprintf(r->why + n, (size_t)(HF_WHY - n), format, list);
+    io_say_list(r->why + n, HF_WHY - n, IO_SAID, format, list);
     va_end(list);
     return false;
 }
@@ -574,9 +575,7 @@ HF_FN void hf_name_of(const char *path, char *name, size_t size)
         for (from = base; from > path && from[-1] != '/';) from--;
     }
     const size_t n = end && end > from ? (size_t)(end - from) : strlen(from);
-    snprintf(name, size, "%.*s", (int)(n < size ? n : size - 1), from);
-    for (char *c = name; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+    io_show_in(from, n, name, size);
 }
 
 /* What cJSON lets pass, and what its own reading of the names would make of it. */

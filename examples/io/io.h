@@ -3,6 +3,7 @@
  *
  * CONTENTS
  *     io_fail                   the sentence; false
+ *     io_named                  what people call a path that a program made up
  *     io_reading                asked before a file is opened: a program may refuse what it also writes
  *     io_memory_ran_out         then what seems wrong with a file may be nothing but that
  *     io_multiply               sizes of hostile files multiply beyond all bounds: not here
@@ -21,19 +22,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shown.h"
+#include "say.h"
 
 enum {
     IO_WHY = 512, /* bytes of one sentence */
     IO_MAX_RANK = 8
 };
-
-/* In place, where there is no room for more: what a terminal would obey becomes '?'. */
-IO_FN void io_tame(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
-}
 
 /* An allocation that fails says so in errno, even one inside a library that returns no more than "no". */
 IO_FN bool io_memory_ran_out(void) { return errno == ENOMEM; }
@@ -45,17 +39,20 @@ IO_FN void io_tell_memory(char *why, size_t size)
     if (io_memory_ran_out() && !strstr(why, "memory")) snprintf(why + n, size - n, " (memory ran out meanwhile)");
 }
 
-/* why = "name: sentence" in IO_WHY bytes; returns false. Names come from files: all is as shown.h shows it. */
+/* A file that is made elsewhere first has the name that the user gave it. One for the whole program; NULL: all have
+ * their own. Returns `name`, or `room`, of `size` bytes. */
+__attribute__((weak)) const char *(*io_named)(const char *name, char *room, size_t size);
+
+/* why = "name: sentence" in IO_WHY bytes; returns false. What texts in it hold is as shown.h shows it. */
 __attribute__((unused, format(printf, 3, 4))) static bool io_fail(char *why, const char *name, const char *format, ...)
 {
-    char text[2 * IO_WHY], named[200];
+    char text[IO_WHY], own[IO_WHY];
     va_list list;
-    const int n = snprintf(text, sizeof text, "%s: ", io_show_in(name, strlen(name), named, sizeof named));
     va_start(list, format);
-    vsnprintf(text + n, sizeof text - (size_t)n, format, list);
+    io_say_list(text, sizeof text, IO_SAID, format, list);
     va_end(list);
     io_tell_memory(text, sizeof text);
-    io_show_in(text, strlen(text), why, IO_WHY);
+    io_say_in(why, IO_WHY, IO_SAID, "%.199s: %s", io_named ? io_named(name, own, sizeof own) : name, text);
     return false;
 }
 

@@ -401,8 +401,7 @@ typedef struct io_json_quoted {
 IO_FN io_json_quoted io_json_show(const io_json *j)
 {
     io_json_quoted q;
-    snprintf(q.text, sizeof q.text, "%.*s", (int)(j->value_size < 32 ? j->value_size : 32), j->value);
-    for (size_t n = strlen(q.text); n > 0 && !io_utf8(q.text, n); n--) q.text[n - 1] = '\0'; /* not half a character */
+    io_show_in(j->value, j->value_size, q.text, 33);
     return q;
 }
 

@@ -76,8 +76,7 @@ IO_FN void io_map_guard(const unsigned char *bytes, size_t size, const char *nam
     struct sigaction now, ours;
     for (int i = 0; i < IO_MAPS; i++) {
         if (io_maps[i].begin) continue;
-        snprintf(io_maps[i].name, IO_MAP_NAME, "%s", name);
-        io_tame(io_maps[i].name);
+        io_show_in(name, strlen(name), io_maps[i].name, IO_MAP_NAME);
         io_maps[i].end = bytes + size;
         io_maps[i].begin = bytes;
         break;

@@ -45,7 +45,7 @@
 
 #include "safetensors.h"
 
-enum { MXFP4_BLOCK = 32, MXFP4_BYTES = MXFP4_BLOCK / 2, MXFP4_NAN = 255, MXFP4_NAME = 4096 };
+enum { MXFP4_BLOCK = 32, MXFP4_BYTES = MXFP4_BLOCK / 2, MXFP4_NAN = 255, MXFP4_NAME = 16384 };
 
 typedef struct mxfp4 {
     int64_t matrices, rows, columns; /* elements: [matrices, rows, columns] */

@@ -45,6 +45,7 @@ typedef struct io_output {
     char *target;    /* where links lead */
     char *temporary; /* NULL: written as it is */
     bool standard, finished;
+    bool swept; /* a killed run had left a part of it, which is gone now */
 } io_output;
 
 /* ---- what must not be left behind: one list for the whole program ---- */
@@ -126,7 +127,7 @@ __attribute__((unused, format(printf, 3, 4))) static bool io_output_fail(io_outp
     char sentence[IO_WHY];
     va_list list;
     va_start(list, format);
-    vsnprintf(sentence, sizeof sentence, format, list);
+    io_say_list(sentence, sizeof sentence, IO_SAID, format, list);
     va_end(list);
     io_fail(why, out->path ? out->path : "output", "%s", sentence);
     io_output_discard(out);
@@ -197,19 +198,22 @@ IO_FN bool io_output_leftover(const char *file, const char *name)
 }
 
 /* The living hold a lock. */
-IO_FN void io_output_remove_dead(const char *path)
+IO_FN bool io_output_remove_dead(const char *path)
 {
     const int descriptor = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat s;
-    if (descriptor < 0) return;
-    if (fstat(descriptor, &s) == 0 && S_ISREG(s.st_mode) && flock(descriptor, LOCK_EX | LOCK_NB) == 0 &&
-        io_still_there(descriptor, path))
-        unlink(path);
+    if (descriptor < 0) return false;
+    const bool dead = fstat(descriptor, &s) == 0 && S_ISREG(s.st_mode) && flock(descriptor, LOCK_EX | LOCK_NB) == 0 &&
+                      io_still_there(descriptor, path);
+    const bool gone = dead && unlink(path) == 0;
     close(descriptor);
+    return gone;
 }
 
-IO_FN void io_output_sweep(const char *target)
+/* Was there anything? */
+IO_FN bool io_output_sweep(const char *target)
 {
+    bool found = false;
     const char *slash = strrchr(target, '/');
     const size_t folder = slash ? (size_t)(slash + 1 - target) : 0;
     char *parent = io_folder_of(target), *name = io_name_stem(target + folder, IO_PART_BYTES);
@@ -220,12 +224,13 @@ IO_FN void io_output_sweep(const char *target)
         if (!path) break;
         memcpy(path, target, folder);
         strcpy(path + folder, e->d_name);
-        io_output_remove_dead(path);
+        found = io_output_remove_dead(path) || found;
         free(path);
     }
     if (list) closedir(list);
     free(name);
     free(parent);
+    return found;
 }
 
 /* Ours, until it is closed: false when somebody took it for dead before there was a lock. */
@@ -248,7 +253,7 @@ IO_FN int io_output_create(io_output *out)
     char *stem = io_name_stem(out->target + folder, IO_PART_BYTES);
     out->temporary = stem ? (char *)malloc(size) : NULL;
     if (!out->temporary) return free(stem), errno = ENOMEM, -1;
-    io_output_sweep(out->target);
+    out->swept = io_output_sweep(out->target);
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     for (int i = 0; i < 1000 && descriptor < 0; i++) {
@@ -357,20 +362,27 @@ IO_FN bool io_output_finish(io_output *out, char *why)
     return out->finished = true;
 }
 
+/* It has its name, or never had another: closed and forgotten. What stands under the temporary one is the old one. */
+IO_FN void io_output_settle(io_output *out)
+{
+    char *parent = out->temporary ? io_folder_of(out->target) : NULL;
+    if (parent) io_sync_folder(parent); /* should the power fail first, it is the old one */
+    free(parent);
+    if (out->temporary) unlink(out->temporary);
+    if (out->file && !out->standard) fclose(out->file);
+    io_output_forget(out);
+}
+
 /* Renamed before it is closed: until then the lock keeps others from taking it for dead. */
 IO_FN bool io_output_commit(io_output *out, char *why)
 {
     if (!io_output_finish(out, why)) return false;
     if (out->temporary && rename(out->temporary, out->target) != 0)
         return io_output_fail(out, why, "it cannot be replaced (%s)", strerror(errno));
-    char *parent = out->temporary ? io_folder_of(out->target) : NULL;
-    if (parent) io_sync_folder(parent); /* should the power fail first, it is the old one */
-    free(parent);
-    FILE *file = out->standard ? NULL : out->file;
-    const bool renamed = out->temporary != NULL;
-    out->file = NULL;
-    if (file && fclose(file) != 0 && !renamed) return io_output_broke(out, why);
-    io_output_forget(out);
+    const bool plain = !out->temporary && !out->standard;
+    if (plain && fclose(out->file) != 0) return out->file = NULL, io_output_broke(out, why);
+    if (plain) out->file = NULL;
+    io_output_settle(out);
     return true;
 }
 

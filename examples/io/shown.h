@@ -27,6 +27,7 @@
 
 #define IO_FN static inline __attribute__((unused))
 
+#define IO_MARK "\xe2\x80\xa6"             /* what is cut ends in it: three dots in one character */
 enum { IO_SHOWN = 72, IO_SHOWN_ONE = 12 }; /* bytes of a name in a sentence, and of one character */
 
 /* Bytes of the character that begins at `at`; 0 when it is none (RFC 3629: no surrogates, no detours, no more than
@@ -90,19 +91,18 @@ IO_FN size_t io_shown_next(const char *text, size_t size, char one[IO_SHOWN_ONE]
 /* Room for at least 4 bytes. What does not fit is cut between two characters, and ends in a mark. */
 IO_FN const char *io_show_in(const char *text, size_t size, char *shown, size_t room)
 {
-    static const char mark[] = "\xe2\x80\xa6"; /* ... in one character */
     size_t used = 0, safe = 0;
     shown[0] = '\0';
     while (size) {
         char one[IO_SHOWN_ONE];
         const size_t bytes = io_shown_next(text, size, one), more = strlen(one);
         if (used + more >= room) {
-            memcpy(shown + safe, mark, sizeof mark);
+            memcpy(shown + safe, IO_MARK, sizeof IO_MARK);
             break;
         }
         memcpy(shown + used, one, more + 1);
         used += more;
-        if (used + sizeof mark <= room) safe = used; /* so far the mark still fits */
+        if (used + sizeof IO_MARK <= room) safe = used; /* so far the mark still fits */
         text += bytes;
         size -= bytes;
     }

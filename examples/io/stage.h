@@ -42,6 +42,7 @@ typedef struct io_stage_args {
     /* May this directory, which is not empty, be replaced? NULL: no question. The sentence names what is wrong. */
     bool (*may_replace)(const char *path, const void *user, char *why);
     const void *user;
+    const char *instead; /* what the sentence advises where OUT is there; NULL: "--force replaces it" */
 } io_stage_args;
 
 typedef struct io_staged { /* a file or a directory that was asked for */
@@ -154,12 +155,26 @@ IO_FN void io_stage_remove_all(void)
         if (io_stages[i]) io_stage_remove(io_stages[i]);
 }
 
+/* "OUT.part/new/config.json" is called OUT/config.json in sentences. */
+IO_FN const char *io_stage_named(const char *name, char *room, size_t size)
+{
+    for (int i = 0; i < IO_STAGES && io_unfinished_owner == getpid(); i++) {
+        const io_stage *s = io_stages[i];
+        const size_t n = s ? strlen(s->fresh) : 0;
+        if (!s || strncmp(name, s->fresh, n) != 0 || (name[n] && name[n] != '/')) continue;
+        snprintf(room, size, "%s%s", s->path, name + n);
+        return room;
+    }
+    return name;
+}
+
 IO_FN bool io_stage_register(io_stage *s)
 {
     const bool known = io_unfinished_owner == getpid();
     io_output_guard();
     for (int i = 0; i < IO_STAGES && !known; i++) io_stages[i] = NULL; /* a parent's are its own */
     io_after_unfinished = io_stage_remove_all;
+    io_named = io_stage_named;
     for (int i = 0; i < IO_STAGES; i++)
         if (!io_stages[i]) return io_stages[i] = s, true;
     return false;
@@ -220,7 +235,7 @@ __attribute__((unused, format(printf, 3, 4))) static bool io_stage_fail(io_stage
     char sentence[IO_WHY];
     va_list list;
     va_start(list, format);
-    vsnprintf(sentence, sizeof sentence, format, list);
+    io_say_list(sentence, sizeof sentence, IO_SAID, format, list);
     va_end(list);
     io_fail(why, s->path ? s->path : "output", "%s", sentence);
     if (s->open) io_stage_discard(s);
@@ -285,7 +300,8 @@ IO_FN bool io_stage_check(io_stage *s, const io_stage_args *a, char *why)
     if (a->folder && !S_ISDIR(there.st_mode)) return io_fail(why, s->path, "it is there already, and no directory");
     if (!a->folder && !S_ISREG(there.st_mode)) return io_fail(why, s->path, "it is there already, and no plain file");
     const int entries = a->folder ? io_entries(s->target) : 1;
-    if (entries && !a->force) return io_fail(why, s->path, "it is there already; --force replaces it");
+    if (entries && !a->force)
+        return io_fail(why, s->path, "it is there already; %s", a->instead ? a->instead : "--force replaces it");
     if (entries < 0 || access(s->target, W_OK) != 0)
         return io_fail(why, s->path, "it cannot be replaced (%s)", strerror(errno));
     if (a->folder && io_stage_mounted(s, &there))
@@ -440,6 +456,18 @@ IO_FN int io_stage_move(const io_stage *s)
     return io_rename_new(s->fresh, s->target);
 }
 
+/* After the one step: it stays, and nothing is left beside it; or `why` says what could not be done. */
+IO_FN void io_stage_settle(io_stage *s, char *why)
+{
+    char *parent = io_folder_of(s->target);
+    if (!parent || !io_sync_folder(parent))
+        io_fail(why, s->path, "it is complete, but may not survive a loss of power (%s)", strerror(errno));
+    free(parent);
+    if (!io_stage_clean(s))
+        io_fail(why, s->path, "it is complete, but %s cannot be removed (%s)", s->part, strerror(errno));
+    io_stage_forget(s);
+}
+
 /* After a failure nothing is open, nothing is left behind, and what was there is there. True with a sentence in `why`:
  * OUT is the new one, whole, but what the sentence says could not be done; else `why` is empty. */
 IO_FN bool io_stage_commit(io_stage *s, char *why)
@@ -450,18 +478,11 @@ IO_FN bool io_stage_commit(io_stage *s, char *why)
     if (!io_stage_sync(s, why)) return false;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    bool ok = io_stage_move(s) == 0;
-    if (!ok) {
+    const bool ok = io_stage_move(s) == 0;
+    if (ok)
+        io_stage_settle(s, why);
+    else
         io_stage_fail(s, why, "it cannot be %s (%s)", s->replaces ? "replaced" : "created", strerror(errno));
-    } else {
-        char *parent = io_folder_of(s->target);
-        if (!parent || !io_sync_folder(parent))
-            io_fail(why, s->path, "it is complete, but may not survive a loss of power (%s)", strerror(errno));
-        free(parent);
-        if (!io_stage_clean(s))
-            io_fail(why, s->path, "it is complete, but %s cannot be removed (%s)", s->part, strerror(errno));
-        io_stage_forget(s);
-    }
     sigprocmask(SIG_SETMASK, &before, NULL);
     return ok;
 }

@@ -133,33 +133,25 @@ typedef struct tok_reader {
 
 IO_FN bool tok_memory(const tok_reader *r) { return tok_fail(r, "there is not enough memory"); }
 
-/* A member of an object, of two the last one. *there: it is there and not null. */
-IO_FN bool tok_member(const tok_reader *r, const io_json *object, const char *name, io_json *value, bool *there)
+/* A member of an object, of two the last one; false: it is missing or null. */
+IO_FN bool tok_member(const io_json *object, const char *name, io_json *value)
 {
-    (void)r;
-    *there = io_json_last(io_json_members(object), name, value) &&
-             !(value->value_size >= 4 && memcmp(value->value, "null", 4) == 0);
-    return true;
+    return io_json_last(io_json_members(object), name, value) &&
+           !(value->value_size >= 4 && memcmp(value->value, "null", 4) == 0);
 }
 
-/* *text is NULL when the member is missing, null or no text: free() it. */
-IO_FN bool tok_text(const tok_reader *r, const io_json *object, const char *name, char **text)
+/* NULL when the member is missing, null or no text: free() it. */
+IO_FN char *tok_text(const io_json *object, const char *name)
 {
     io_json value;
-    bool there;
-    *text = NULL;
-    if (!tok_member(r, object, name, &value, &there)) return false;
-    if (there) *text = io_json_text(&value);
-    return true;
+    return tok_member(object, name, &value) ? io_json_text(&value) : NULL;
 }
 
 IO_FN bool tok_flag(const tok_reader *r, const io_json *object, const char *name, bool missing, bool *flag)
 {
     io_json value;
-    bool there;
     *flag = missing;
-    if (!tok_member(r, object, name, &value, &there)) return false;
-    if (!there) return true;
+    if (!tok_member(object, name, &value)) return true;
     *flag = value.value[0] == 't';
     const char *word = *flag ? "true" : "false";
     const size_t n = strlen(word);
@@ -270,9 +262,7 @@ IO_FN bool tok_read_merges(const tok_reader *r, const io_json *value)
 IO_FN bool tok_refuse_option(const tok_reader *r, const io_json *model, const char *name)
 {
     io_json value;
-    bool there;
-    if (!tok_member(r, model, name, &value, &there)) return false;
-    const char c = there ? value.value[0] : '0';
+    const char c = tok_member(model, name, &value) ? value.value[0] : '0';
     if (c == '0' || c == 'f' || (c == '"' && value.value_size >= 2 && value.value[1] == '"')) return true;
     return tok_fail(r, "its '%s' is %s, which no byte-level BPE has; give the tokens' numbers instead", name,
                     io_json_show(&value).text);
@@ -280,17 +270,15 @@ IO_FN bool tok_refuse_option(const tok_reader *r, const io_json *model, const ch
 
 IO_FN bool tok_read_unknown(const tok_reader *r, const io_json *model)
 {
-    char *text;
-    if (!tok_text(r, model, "unk_token", &text)) return false;
+    char *text = tok_text(model, "unk_token");
     r->t->unknown = BPE_NONE;
-    bool ok = true;
     if (text) {
         size_t size = strlen(text);
         const bool alphabet = tok_to_bytes(text, &size);
         r->t->unknown = alphabet ? bpe_find(&r->t->bpe, text, size) : BPE_NONE;
     }
     free(text);
-    return ok && tok_flag(r, model, "fuse_unk", false, &r->t->fuse_unknown);
+    return tok_flag(r, model, "fuse_unk", false, &r->t->fuse_unknown);
 }
 
 IO_FN bool tok_read_model(const tok_reader *r, const io_json *model)
@@ -298,18 +286,15 @@ IO_FN bool tok_read_model(const tok_reader *r, const io_json *model)
     static const char *const option[] = { "dropout", "continuing_subword_prefix", "end_of_word_suffix",
                                           "byte_fallback" };
     io_json vocab, merges;
-    bool has_vocab, has_merges;
-    char *type;
-    if (!tok_text(r, model, "type", &type)) return false;
+    char *type = tok_text(model, "type");
     const bool right = !type || strcmp(type, "BPE") == 0; /* older files have no type */
     if (!right) tok_fail(r, "its model is %.40s, not a byte-level BPE; give the tokens' numbers instead", type);
     free(type);
     if (!right) return false;
     for (size_t i = 0; i < sizeof option / sizeof option[0]; i++)
         if (!tok_refuse_option(r, model, option[i])) return false;
-    if (!tok_member(r, model, "vocab", &vocab, &has_vocab) || !tok_member(r, model, "merges", &merges, &has_merges))
-        return false;
-    if (!has_vocab || vocab.value[0] != '{' || !has_merges || merges.value[0] != '[')
+    const bool has_both = tok_member(model, "vocab", &vocab) && tok_member(model, "merges", &merges);
+    if (!has_both || vocab.value[0] != '{' || merges.value[0] != '[')
         return tok_fail(r, "its model lacks 'vocab' or 'merges', so it is no BPE; give the tokens' numbers instead");
     return tok_flag(r, model, "ignore_merges", false, &r->t->bpe.ignore_merges) && tok_read_vocab(r, &vocab) &&
            tok_read_merges(r, &merges) && tok_read_unknown(r, model);
@@ -322,10 +307,9 @@ IO_FN bool tok_each(const tok_reader *r, const io_json *object, const char *list
                     bool (*read)(const tok_reader *r, const io_json *item, const char *type))
 {
     io_json items;
-    bool there, ok = true;
-    char *type;
+    bool ok = true;
     if (depth > 4) return tok_fail(r, "a Sequence is nested too deeply");
-    if (!tok_text(r, object, "type", &type)) return false;
+    char *type = tok_text(object, "type");
     if (!type) return tok_fail(r, "what has '%s' or stands in it lacks a 'type'", list);
     if (strcmp(type, "Sequence") != 0) {
         ok = read(r, object, type);
@@ -333,8 +317,7 @@ IO_FN bool tok_each(const tok_reader *r, const io_json *object, const char *list
         return ok;
     }
     free(type);
-    if (!tok_member(r, object, list, &items, &there)) return false;
-    io_json j = there ? io_json_list(&items) : io_json_open("[]", 2, true);
+    io_json j = tok_member(object, list, &items) ? io_json_list(&items) : io_json_open("[]", 2, true);
     while (ok && io_json_next(&j)) ok = tok_each(r, &j, list, depth + 1, read);
     return ok && (!j.wrong || tok_fail(r, "its '%s': %s", list, j.wrong));
 }
@@ -383,13 +366,10 @@ IO_FN bool tok_compile_literal(const tok_reader *r, const char *text, bool only_
 IO_FN bool tok_read_split(const tok_reader *r, const io_json *item)
 {
     io_json value;
-    bool there, invert;
-    char *behavior = NULL, *regex = NULL, *string = NULL;
-    bool ok = tok_member(r, item, "pattern", &value, &there) && tok_flag(r, item, "invert", false, &invert) &&
-              tok_text(r, item, "behavior", &behavior);
-    if (ok && there && value.value[0] == '"') string = io_json_text(&value);
-    else if (ok && there)
-        ok = tok_text(r, &value, "Regex", &regex) && tok_text(r, &value, "String", &string);
+    bool invert, ok = tok_flag(r, item, "invert", false, &invert);
+    const bool there = tok_member(item, "pattern", &value), literal = there && value.value[0] == '"';
+    char *behavior = tok_text(item, "behavior"), *regex = there && !literal ? tok_text(&value, "Regex") : NULL;
+    char *string = literal ? io_json_text(&value) : there ? tok_text(&value, "String") : NULL;
     const bool isolated = behavior && strcmp(behavior, "Isolated") == 0;
     const bool removed = behavior && strcmp(behavior, "Removed") == 0 && invert;
     if (ok && !isolated && !removed)
@@ -442,9 +422,8 @@ IO_FN int tok_by_text(const void *left, const void *right)
 IO_FN bool tok_take_added(const tok_reader *r, const io_json *item, tok_added *a, char *text)
 {
     io_json number;
-    bool there, single, normalized;
-    if (!tok_member(r, item, "id", &number, &there)) return false;
-    if (!there || !*text) return tok_fail(r, "an added token lacks its 'id' or 'content'");
+    bool single, normalized;
+    if (!tok_member(item, "id", &number) || !*text) return tok_fail(r, "an added token lacks its 'id' or 'content'");
     if (!tok_id(r, &number, text, &a->id) || !tok_flag(r, item, "single_word", false, &single) ||
         !tok_flag(r, item, "lstrip", false, &a->lstrip) || !tok_flag(r, item, "rstrip", false, &a->rstrip) ||
         !tok_flag(r, item, "normalized", false, &normalized))
@@ -458,10 +437,9 @@ IO_FN bool tok_take_added(const tok_reader *r, const io_json *item, tok_added *a
 IO_FN bool tok_add_added(const tok_reader *r, const io_json *item)
 {
     tok *t = r->t;
-    char *text = NULL;
+    char *text = tok_text(item, "content");
     tok_added a;
     memset(&a, 0, sizeof a);
-    if (!tok_text(r, item, "content", &text)) return false;
     if (!text) return tok_fail(r, "an added token lacks its 'id' or 'content'");
     tok_added *more = (tok_added *)realloc(t->added, (size_t)(t->added_count + 1) * sizeof *more);
     if (more) t->added = more;
@@ -502,11 +480,9 @@ IO_FN bool tok_put_end(const tok_reader *r, bool after, int32_t id)
 IO_FN bool tok_put_special(const tok_reader *r, const io_json *specials, const char *name, bool after)
 {
     io_json special, ids;
-    bool there;
     int32_t id = 0;
-    if (!tok_member(r, specials, name, &special, &there)) return false;
-    if (there && !tok_member(r, &special, "ids", &ids, &there)) return false;
-    if (!there) return tok_fail(r, "its post_processor does not say what '%.60s' is", name);
+    if (!tok_member(specials, name, &special) || !tok_member(&special, "ids", &ids))
+        return tok_fail(r, "its post_processor does not say what '%.60s' is", name);
     io_json j = io_json_list(&ids);
     while (io_json_next(&j))
         if (!tok_id(r, &j, name, &id) || !tok_put_end(r, after, id)) return false;
@@ -516,16 +492,13 @@ IO_FN bool tok_put_special(const tok_reader *r, const io_json *specials, const c
 IO_FN bool tok_read_piece(const tok_reader *r, const io_json *specials, const io_json *piece, bool *after)
 {
     io_json special, sequence;
-    bool is_special, is_sequence, ok = true;
-    char *name = NULL;
-    if (!tok_member(r, piece, "SpecialToken", &special, &is_special) ||
-        !tok_member(r, piece, "Sequence", &sequence, &is_sequence))
-        return false;
+    const bool is_special = tok_member(piece, "SpecialToken", &special);
+    const bool is_sequence = tok_member(piece, "Sequence", &sequence);
     if (is_sequence && !is_special && !*after) return *after = true;
     if (!is_special || is_sequence) return tok_fail(r, "its post_processor has a piece that is not understood");
-    if (!tok_text(r, &special, "id", &name)) return false;
-    ok = name ? tok_put_special(r, specials, name, *after)
-              : tok_fail(r, "its post_processor has a piece that is not understood");
+    char *name = tok_text(&special, "id");
+    const bool ok = name ? tok_put_special(r, specials, name, *after)
+                         : tok_fail(r, "its post_processor has a piece that is not understood");
     free(name);
     return ok;
 }
@@ -533,11 +506,10 @@ IO_FN bool tok_read_piece(const tok_reader *r, const io_json *specials, const io
 IO_FN bool tok_read_template(const tok_reader *r, const io_json *item)
 {
     io_json single, specials;
-    bool there, has_specials, after = false;
-    if (!tok_member(r, item, "single", &single, &there) ||
-        !tok_member(r, item, "special_tokens", &specials, &has_specials))
-        return false;
-    if (!has_specials) specials = *item, specials.value = "{}", specials.value_size = 2;
+    bool after = false;
+    const bool there = tok_member(item, "single", &single);
+    if (!tok_member(item, "special_tokens", &specials))
+        specials = *item, specials.value = "{}", specials.value_size = 2;
     io_json j = there ? io_json_list(&single) : io_json_open("", 0, true);
     while (io_json_next(&j))
         if (!tok_read_piece(r, &specials, &j, &after)) return false;
@@ -549,10 +521,8 @@ IO_FN bool tok_read_template(const tok_reader *r, const io_json *item)
 IO_FN bool tok_read_named(const tok_reader *r, const io_json *item, const char *name, bool after)
 {
     io_json value;
-    bool there;
     int32_t id = 0;
-    if (!tok_member(r, item, name, &value, &there)) return false;
-    io_json j = there ? io_json_list(&value) : io_json_open("", 0, true);
+    io_json j = tok_member(item, name, &value) ? io_json_list(&value) : io_json_open("", 0, true);
     if (!io_json_next(&j) || !io_json_next(&j)) return tok_fail(r, "its post_processor lacks '%s'", name);
     return tok_id(r, &j, name, &id) && tok_put_end(r, after, id);
 }
@@ -571,14 +541,12 @@ IO_FN bool tok_read_post(const tok_reader *r, const io_json *item, const char *t
 IO_FN bool tok_read_parts(const tok_reader *r, const io_json *root)
 {
     io_json model, before, normalizer, post, added;
-    bool has_model, has_before, has_normalizer, has_post, has_added;
-    if (!tok_member(r, root, "model", &model, &has_model) ||
-        !tok_member(r, root, "pre_tokenizer", &before, &has_before) ||
-        !tok_member(r, root, "normalizer", &normalizer, &has_normalizer) ||
-        !tok_member(r, root, "post_processor", &post, &has_post) ||
-        !tok_member(r, root, "added_tokens", &added, &has_added))
-        return false;
-    if (!has_model || model.value[0] != '{') return tok_fail(r, "it has no 'model': it is no tokenizer.json");
+    const bool has_before = tok_member(root, "pre_tokenizer", &before);
+    const bool has_normalizer = tok_member(root, "normalizer", &normalizer);
+    const bool has_post = tok_member(root, "post_processor", &post),
+               has_added = tok_member(root, "added_tokens", &added);
+    if (!tok_member(root, "model", &model) || model.value[0] != '{')
+        return tok_fail(r, "it has no 'model': it is no tokenizer.json");
     if (has_before && !tok_each(r, &before, "pretokenizers", 0, tok_read_step)) return false;
     if (!tok_read_model(r, &model)) return false;
     if (!r->t->bytes)

@@ -217,7 +217,9 @@ static void csv_run(FILE *out, const kernel_run *r)
         for (int e = TRN_ENGINE_TENSOR; e < TRN_ENGINE_COUNT; e++) fprintf(out, ",%.9g", k->report.engine[e].cycles);
         fprintf(out, ",%.9g,%s,\n", k->report.time_s, trn_engine_name(k->report.bound));
     } else {
-        fprintf(out, ",,,,,,,,,,,,,,,\"%s\"\n", k->why);
+        fputs(",,,,,,,,,,,,,,,", out);
+        app_print_csv_text(out, k->why);
+        fputc('\n', out);
     }
 }
 

@@ -355,7 +355,6 @@ bool mr_config_parse(const char *text, size_t size, const char *name, mr_config 
     r.root = root;
     const bool ok = read_config(&r, c);
     cJSON_Delete(root);
-    io_tame(why);
     return ok;
 }
 

@@ -66,7 +66,7 @@ static void decode(job *j, mr_run *run)
 static void tell_speed(const job *j, const mr_setting *s)
 {
     const double n = (double)j->text->sequences, made = n * (double)(j->o->generate - 1);
-    fprintf(stderr, "%s: %lld tokens read at %.1f tokens/s", s->name, (long long)j->text->tokens,
+    app_say(stderr, "%s: %lld tokens read at %.1f tokens/s", s->name, (long long)j->text->tokens,
             (double)j->text->tokens / j->prefill);
     if (made > 0) fprintf(stderr, ", %.0f made at %.2f tokens/s", made, made / j->decode);
     fprintf(stderr, "; %.0f MB of weights, %.0f MB of memory at most\n", (double)j->model->file_bytes / 1e6,
@@ -88,7 +88,7 @@ static bool generate(job *j, const mr_setting *s, char *why)
     mr_run_end(&run);
     tell_speed(j, s);
     for (int64_t i = 0; i < j->text->sequences; i++) {
-        printf("%s %lld: ", s->name, (long long)i);
+        app_say(stdout, "%s %lld: ", s->name, (long long)i);
         mr_text_print(stdout, j->text, j->made + i * j->o->generate, j->o->generate);
     }
     return true;

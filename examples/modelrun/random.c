@@ -211,13 +211,12 @@ static bool copy_config(const char *from, const char *to, char *why)
 /* The folder appears when all is in it: a killed run leaves nothing in the way of the next one. */
 bool mr_write_random(const char *config, const char *folder, char *why)
 {
-    const io_stage_args args = { .path = folder, .folder = true };
+    const io_stage_args args = { .path = folder, .folder = true, .instead = "name another" };
     mr_config *c = app_memory(1, sizeof *c);
     io_stage stage;
     list l = { .tensor = NULL };
     bool ok = mr_config_read(config, c, why);
-    if (ok && !(ok = io_stage_open(&args, &stage, why)) && strstr(why, "--force"))
-        io_fail(why, folder, "it is there already; name another");
+    ok = ok && io_stage_open(&args, &stage, why);
     if (ok) {
         const char *weights = io_stage_path(&stage, "model.safetensors"), *copy = io_stage_path(&stage, "config.json");
         add_all(&l, c);

@@ -80,7 +80,7 @@ static void print_layers(FILE *out, const mr_result *r)
 void mr_report_text(FILE *out, const mr_result *r)
 {
     char a[32], b[32], c[32];
-    fprintf(out, "%s: %s, %s parameters, %lld layers; %s: %s tokens in %s windows of up to %lld\n\n", r->folder,
+    app_say(out, "%s: %s, %s parameters, %lld layers; %s: %s tokens in %s windows of up to %lld\n\n", r->folder,
             r->family, app_count(a, sizeof a, r->parameters), (long long)r->layers, r->text,
             app_count(b, sizeof b, r->tokens), app_count(c, sizeof c, r->sequences), (long long)r->context);
     print_settings(out, r);

@@ -147,7 +147,14 @@ void mr_text_print(FILE *out, const mr_text *text, const int32_t *token, int64_t
     size_t size = 0;
     char *words = text->tokenizer ? tok_decode(text->tokenizer, token, (size_t)count, &size, why) : NULL;
     for (int64_t i = 0; i < count && !words; i++) fprintf(out, i ? " %d" : "%d", (int)token[i]);
-    if (words) fwrite(words, 1, size, out);
+    for (size_t at = 0, n; at < size; at += n) { /* lines and tabs stay; what else steers a terminal is shown */
+        char one[IO_SHOWN_ONE];
+        n = io_shown_next(words + at, size - at, one);
+        if (words[at] == '\n' || words[at] == '\t')
+            fputc(words[at], out);
+        else
+            fputs(one, out);
+    }
     fputc('\n', out);
     free(words);
 }

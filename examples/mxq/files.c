@@ -97,7 +97,7 @@ static mxq_source *add_array(mxq_sources *s, mxq_file *f, const io_array *a, con
     t->rows = a->elements && t->columns ? a->elements / t->columns : 0;
     t->array = a;
     t->file = &f->arrays;
-    snprintf(t->name, sizeof t->name, "%s", a->name[0] ? a->name : base_of(path));
+    t->name = a->name[0] ? a->name : base_of(path);
     snprintf(t->type, sizeof t->type, "%s", a->format != TRN_FORMAT_UNSET ? trn_format_name(a->format) : a->type);
     return t;
 }

@@ -49,7 +49,7 @@ void mxq_draw(const mxq_synthetic *s, int64_t first, int64_t count, float *out);
 
 /* Rows of `columns` elements along the last axis. In pieces, each row is filled up with zeros to whole blocks of 32. */
 typedef struct mxq_source {
-    char name[200];
+    const char *name; /* its array's, its file's or its law's */
     char type[48];
     int64_t rows, columns;
     const void *array;   /* an io_array, or NULL */

@@ -93,9 +93,10 @@ static void tensor(FILE *out, const mxq_result *r)
     const mxq_facts *f = &r->facts;
     fputs("    {\"tensor\": ", out);
     app_print_json_string(out, r->source->name);
-    fprintf(out, ", \"type\": \"%s\", \"rows\": %lld, \"columns\": %lld, \"nonzero\": %lld, \"not_finite\": %lld",
-            r->source->type, (long long)r->source->rows, (long long)r->source->columns, (long long)f->nonzero,
-            (long long)f->not_finite);
+    fputs(", \"type\": ", out);
+    app_print_json_string(out, r->source->type);
+    fprintf(out, ", \"rows\": %lld, \"columns\": %lld, \"nonzero\": %lld, \"not_finite\": %lld",
+            (long long)r->source->rows, (long long)r->source->columns, (long long)f->nonzero, (long long)f->not_finite);
     number(out, "sigma", mxq_sigma(f));
     number(out, "amax", f->amax);
     number(out, "crest_factor", mxq_crest(f));
@@ -199,7 +200,7 @@ static void facts(FILE *out, const mxq_result *r)
     app_count(rows, sizeof rows, r->source->rows);
     app_count(columns, sizeof columns, r->source->columns);
     app_count(blocks, sizeof blocks, f->blocks);
-    fprintf(out, "%s: %s values (%s), %s x %s\n", r->source->name, elements, r->source->type, rows, columns);
+    app_say(out, "%s: %s values (%s), %s x %s\n", r->source->name, elements, r->source->type, rows, columns);
     if (!(f->energy > 0)) {
         fputs("nothing but zeros\n", out);
         return;
@@ -287,7 +288,7 @@ static int name_width(const mxq_all *all)
 
 static void best_of(FILE *out, const mxq_all *all, const mxq_result *r, int width)
 {
-    fprintf(out, "  %-*.60s", width, r->source->name);
+    app_say(out, "  %-*.60s", width, r->source->name);
     for (int b = 0; b < all->budgets; b++) {
         const int k = mxq_best(all->job, r, all->budget[b]);
         char label[80] = "-", cell[100];
@@ -338,7 +339,7 @@ static void alone(FILE *out, const mxq_all *all)
     int n = 0;
     for (int i = 0; i < all->results; i++)
         if (all->result[i].source->alone && n++ == 0) first = all->result[i].source;
-    if (n) fprintf(out, "\nCodes that have no scale, taken for 1: %d (%s%s).\n", n, first->name, n > 1 ? ", ..." : "");
+    if (n) app_say(out, "\nCodes that have no scale, taken for 1: %d (%s%s).\n", n, first->name, n > 1 ? ", ..." : "");
 }
 
 void mxq_print_text(FILE *out, const mxq_all *all, bool each)

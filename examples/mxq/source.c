@@ -185,7 +185,7 @@ bool mxq_add_synthetic(mxq_sources *s, const mxq_synthetic *what, int64_t column
     t->columns = matrix ? columns : what->count;
     t->rows = what->count / (t->columns ? t->columns : 1);
     t->values = values;
-    snprintf(t->name, sizeof t->name, "%s", mxq_law_name(what->law));
+    t->name = mxq_law_name(what->law);
     snprintf(t->type, sizeof t->type, "%s", trn_format_name(TRN_F32));
     return true;
 }

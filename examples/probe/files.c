@@ -159,7 +159,7 @@ static bool close_stage(io_stage *s, bool complete, char *why)
 
 bool probe_write_directory(const char *directory, trn_generation generation, bool force, char *why)
 {
-    const io_stage_args args = { directory, true, force, is_ours, NULL };
+    const io_stage_args args = { directory, true, force, is_ours, NULL, NULL };
     io_stage s;
     if (!open_stage(&args, &s, why)) return false;
     bool ok = io_stage_folder(&s, "in", why) && io_stage_folder(&s, "out", why);
@@ -282,7 +282,7 @@ bool probe_run_directory(const char *directory, const trn_numerics *n, uint64_t 
 {
     static double out[PROBE_CAPACITY];
     char path[PATH];
-    const io_stage_args args = { path, true, force, only_outputs, NULL };
+    const io_stage_args args = { path, true, force, only_outputs, NULL, NULL };
     trn_generation generation;
     io_stage s;
     snprintf(path, sizeof path, "%s/out", directory);

@@ -37,8 +37,8 @@ _I64 = C.c_int64
 class Error(ValueError):
     """One sentence that says what is wrong; .status is trnmath's number for it, 0 if it was found before any call."""
 
-    def __init__(self, text, status=0):
-        super().__init__(text)
+    def __init__(self, text, status=0):  # names in it do not steer a terminal
+        super().__init__("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
         self.status = status
 
 

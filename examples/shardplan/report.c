@@ -4,6 +4,7 @@
 #include "shardplan.h"
 
 #include "app/page.h"
+#include "io/say.h"
 
 /* ---- what it needs beyond the style that all pages share ---- */
 
@@ -280,7 +281,7 @@ void sp_print_report(FILE *out, const void *context)
     sp_describe_job(job, text, sizeof text);
     sp_describe_formats(job, formats, sizeof formats);
     char title[256];
-    snprintf(title, sizeof title, "%s on %s", job->model.name, job->net.name);
+    io_say_in(title, sizeof title, 180, "%s on %s", job->model.name, job->net.name);
     app_page_open(out, title);
     fprintf(out, "<style>%s</style><h1>", style);
     app_escape(out, title);

@@ -157,7 +157,9 @@ static void print_head(const sp_job *job, FILE *out)
     char text[256];
     const trn_model_size *s = &job->size;
     sp_describe_job(job, text, sizeof text);
-    fprintf(out, "%s%s%s: %s parameters", bold, job->model.name, plain, sp_si(s->total).text);
+    fputs(bold, out);
+    app_say(out, "%s", job->model.name);
+    fprintf(out, "%s: %s parameters", plain, sp_si(s->total).text);
     if (s->active < s->total)
         fprintf(out, ", %s of them for a %s", sp_si(s->active).text, job->model.tables ? "sample" : "token");
     if (job->model.tables) fprintf(out, ", %lld tables of embeddings", (long long)job->model.tables);
@@ -165,7 +167,7 @@ static void print_head(const sp_job *job, FILE *out)
     else fprintf(out, ", %s KV elements a token", sp_count((int64_t)s->kv_elements).text);
     if (s->state_elements > 0) fprintf(out, ", states of %s elements a sequence", sp_si(s->state_elements).text);
     fputs("\n", out);
-    fprintf(out, "%s: %s chips; %s\n", job->net.name, sp_count(job->net.chips).text, text);
+    app_say(out, "%s: %s chips; %s\n", job->net.name, sp_count(job->net.chips).text, text);
     sp_describe_formats(job, text, sizeof text);
     fprintf(out, "%s\n", text);
     fprintf(out, "%s sets of degrees, %s legal; %s variants\n", sp_count(job->list.found).text,
@@ -192,7 +194,7 @@ static void print_table(const sp_job *job, FILE *out)
 {
     const bool train = job->args.job == TRN_JOB_TRAIN;
     if (!job->list.legal) {
-        fprintf(out, "\nno plan is legal; the nearest, %s: %s\n", sp_degrees(&job->plan[0]).text, job->plan[0].why);
+        app_say(out, "\nno plan is legal; the nearest, %s: %s\n", sp_degrees(&job->plan[0]).text, job->plan[0].why);
         return;
     }
     fprintf(out, "\n%s  rank   tp%s   cp   ep     dp   pp  outer  sp  microbat.", bold,

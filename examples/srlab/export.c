@@ -27,32 +27,23 @@
 
 static struct {
     io_stage stage;
-    bool open;
     char why[IO_WHY]; /* empty: nothing is wrong */
 } folder;
 
 bool sr_export_open(const sr_settings *s, char *why)
 {
-    const io_stage_args args = { .path = s->export_to, .folder = true };
+    const io_stage_args args = { .path = s->export_to, .folder = true, .instead = "name another" };
     if (!s->export_to) return true;
-    folder.open = io_stage_open(&args, &folder.stage, why);
-    char *advice = folder.open ? NULL : strstr(why, "; --force"); /* an option that there is not here */
-    if (advice) *advice = '\0';
-    return folder.open;
+    return io_stage_open(&args, &folder.stage, why);
 }
 
-bool sr_export_commit(char *why)
+bool sr_export_ready(struct io_stage **stage, char *why)
 {
-    if (!folder.open) return true;
-    folder.open = false;
-    if (!folder.why[0] && io_stage_commit(&folder.stage, why)) {
-        if (why[0]) fprintf(stderr, "%s: %s\n", app_name, why);
-        return true;
-    }
-    if (folder.why[0]) snprintf(why, APP_WHY, "%s", folder.why);
-    io_stage_discard(&folder.stage);
-    return false;
+    *stage = folder.stage.open ? &folder.stage : NULL;
+    return !folder.why[0] || app_refuse(why, folder.why);
 }
+
+void sr_export_close(void) { io_stage_discard(&folder.stage); }
 
 /* ---- config.json ---- */
 
@@ -225,6 +216,7 @@ bool sr_export_open(const sr_settings *s, char *why)
 }
 
 void sr_export_model(const sr_model *m) { (void)m; }
-bool sr_export_commit(char *why) { return (void)why, true; }
+bool sr_export_ready(struct io_stage **stage, char *why) { return (void)why, *stage = NULL, true; }
+void sr_export_close(void) {}
 
 #endif

@@ -313,7 +313,9 @@ app_table sr_shown_table(const sr_lab *lab); /* the summary as people read it; a
 
 bool sr_export_open(const sr_settings *s, char *why); /* before the training; without --export it does nothing */
 void sr_export_model(const sr_model *model);          /* after it */
-bool sr_export_commit(char *why);                     /* the folder is there, complete */
+struct io_stage;
+bool sr_export_ready(struct io_stage **stage, char *why); /* it is written; NULL: without --export */
+void sr_export_close(void);                               /* what has not appeared is removed */
 
 /* ---- sums.c: two sums that rounding stops ---- */
 

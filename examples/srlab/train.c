@@ -212,6 +212,7 @@ int sr_lab_run(const sr_kind *kind, const sr_settings *s)
     };
     const int outputs = (int)(sizeof output / sizeof output[0]);
     sr_lab lab;
+    struct io_stage *model = NULL;
     char why[APP_WHY];
     memset(&lab, 0, sizeof lab);
     lab.settings = s;
@@ -227,8 +228,9 @@ int sr_lab_run(const sr_kind *kind, const sr_settings *s)
     }
     if (status == APP_OK && !app_output_taken(output, outputs)) sr_print_text(stdout, &lab);
     status = app_flush(status);
-    if (status == APP_OK && !sr_export_commit(why)) status = app_complain(APP_USAGE, "%s", why);
-    if (status == APP_OK) status = app_show_outputs(output, outputs); /* the model and these: all or none */
+    if (status == APP_OK && !sr_export_ready(&model, why)) status = app_complain(APP_USAGE, "%s", why);
+    if (status == APP_OK) status = app_show_staged(model, output, outputs); /* the model and these: all or none */
+    sr_export_close();
     app_discard_outputs(output, outputs);
     free_lab(&lab);
     kind->free_data(data);

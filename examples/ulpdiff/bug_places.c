@@ -325,7 +325,7 @@ static void look_inside(bug_search *s, const bug_box *x, const char *where)
     bug_search inner = { .name = s->name };
     bug_case_part(s->c, x->row, x->rows, x->column, x->columns, &part);
     inner.c = &part;
-    if (!say_constant(s, &part, where) && !say_stale_tile(s, &part, where)) bug_run_families(&inner, true);
+    if (!say_constant(s, &part, where) && !say_stale_tile(s, &part, where)) bug_run_families(&inner);
     for (int i = 0; i < inner.count; i++) {
         bug_finding *f = bug_add(s, inner.found[i].cost + 1, false);
         if (!f) break;

@@ -29,7 +29,7 @@ void ud_say(ud_hypothesis *h, int aspect, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    vsnprintf(h->value[aspect], sizeof h->value[0], format, list);
+    io_say_list(h->value[aspect], sizeof h->value[0], sizeof h->value[0], format, list);
     va_end(list);
 }
 
@@ -375,7 +375,7 @@ void ud_print_explanation(FILE *out, const ud_job *job)
 {
     const ud_explanation *e = &job->explanation;
     char n[32], of[32];
-    fprintf(out, "\n  why? %s\n", e->source.inputs);
+    app_say(out, "\n  why? %s\n", e->source.inputs);
     fprintf(out, "  %d hypotheses", e->count);
     if (e->source.sampled < e->source.total)
         fprintf(out, ", on %s of %s outputs%s", app_count(n, sizeof n, e->source.sampled),

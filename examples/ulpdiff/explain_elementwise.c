@@ -114,8 +114,8 @@ bool ud_open_activation(ud_job *job, ud_explanation *e, char *why)
     e->source.close = act_close_context;
     e->source.run = act_run;
     e->source.aspect = act_aspects;
-    snprintf(e->source.inputs, sizeof e->source.inputs, "%s of %.200s %s %s", job->options.function, x->name, x->type,
-             ud_shape(x, shape, sizeof shape));
+    io_say_in(e->source.inputs, sizeof e->source.inputs, IO_SAID, "%s of %.200s %s %s", job->options.function, x->name,
+              x->type, ud_shape(x, shape, sizeof shape));
     act_suppose_all(job, e, ud_has_floats(x) ? x->format : TRN_F32);
     return true;
 }
@@ -275,8 +275,8 @@ bool ud_open_cast(ud_job *job, ud_explanation *e, char *why)
     e->source.close = cast_close_context;
     e->source.run = cast_run;
     e->source.aspect = cast_aspects;
-    snprintf(e->source.inputs, sizeof e->source.inputs, "a cast of %.200s %s %s", x->name, x->type,
-             ud_shape(x, shape, sizeof shape));
+    io_say_in(e->source.inputs, sizeof e->source.inputs, IO_SAID, "a cast of %.200s %s %s", x->name, x->type,
+              ud_shape(x, shape, sizeof shape));
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         const bool of_b = b->format == formats[i], of_a = a->format == formats[i];
         const bool inside = ud_can_be(&job->pair[0], formats[i]) && ud_significand(formats[i]) < ud_significand(c->own);

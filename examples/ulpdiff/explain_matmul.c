@@ -396,8 +396,9 @@ bool ud_open_matmul(ud_job *job, ud_explanation *e, char *why)
     job->product = (ud_product){ c->a, c->b, c->m, c->n, c->k, false }; /* the job's from here on */
     c->format_a = multiplied_as(c->format_a);
     c->format_b = multiplied_as(c->format_b);
-    snprintf(e->source.inputs, sizeof e->source.inputs, "%s, x = %.100s %s %s, w = %.100s %s %s; K = %" PRId64,
-             placement, x->name, x->type, ud_shape(x, p, sizeof p), w->name, w->type, ud_shape(w, q, sizeof q), c->k);
+    io_say_in(e->source.inputs, sizeof e->source.inputs, IO_SAID,
+              "%s, x = %.100s %s %s, w = %.100s %s %s; K = %" PRId64, placement, x->name, x->type,
+              ud_shape(x, p, sizeof p), w->name, w->type, ud_shape(w, q, sizeof q), c->k);
     choose_sample(c, &e->source);
     e->source.outputs = e->source.total = c->m * c->n;
     if (e->source.outputs > WHOLE_MACS / c->k) e->source.outputs = e->source.sampled; /* too much to compute for all */

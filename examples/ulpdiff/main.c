@@ -337,16 +337,13 @@ static void check_limits(ud_job *job, const ud_pair *p)
     const char *name = p->name[0] ? p->name : o->b;
     if (job->failed[0]) return;
     if (!isnan(o->fail_above) && p->sums.mismatches)
-        snprintf(job->failed, sizeof job->failed, "%.120s: NaN or infinity stands against something else", name);
+        app_fail(job->failed, "%.120s: NaN or infinity stands against something else", name);
     else if (!isnan(o->fail_above) && p->sums.ulp_max > o->fail_above)
-        snprintf(job->failed, sizeof job->failed, "%.120s: %.6g ulps, above %.6g", name, p->sums.ulp_max,
-                 o->fail_above);
+        app_fail(job->failed, "%.120s: %.6g ulps, above %.6g", name, p->sums.ulp_max, o->fail_above);
     else if (!isnan(o->fail_above_rel) && !(p->sums.rel_max <= o->fail_above_rel && !p->sums.mismatches))
-        snprintf(job->failed, sizeof job->failed, "%.120s: a relative error of %.6g, above %.6g", name, p->sums.rel_max,
-                 o->fail_above_rel);
+        app_fail(job->failed, "%.120s: a relative error of %.6g, above %.6g", name, p->sums.rel_max, o->fail_above_rel);
     else if (!isnan(o->fail_sqnr_below) && !(ud_sqnr(&p->sums) >= o->fail_sqnr_below && !p->sums.mismatches))
-        snprintf(job->failed, sizeof job->failed, "%.120s: SQNR is %.2f dB, below %.2f", name, ud_sqnr(&p->sums),
-                 o->fail_sqnr_below);
+        app_fail(job->failed, "%.120s: SQNR is %.2f dB, below %.2f", name, ud_sqnr(&p->sums), o->fail_sqnr_below);
 }
 
 static void compare_all(ud_job *job)

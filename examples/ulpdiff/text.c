@@ -118,7 +118,7 @@ static void print_head(FILE *out, const ud_pair *p)
     const ud_array *side[] = { &p->a, &p->b };
     char shape[128];
     for (int k = 0; k < 2; k++)
-        fprintf(out, "  %c  %s  %s %s\n", "AB"[k], side[k] -> name,
+        app_say(out, "  %c  %s  %s %s\n", "AB"[k], side[k] -> name,
                 side[k] -> kind == UD_CODES || side[k] -> kind == UD_SUB_BYTE ? trn_format_name(side[k]->format)
                                                                               : side[k] -> type,
                 ud_shape(side[k], shape, sizeof shape));

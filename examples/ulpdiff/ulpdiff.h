@@ -246,7 +246,7 @@ struct ud_job {
     app_table table;
     double seconds, judged_s;
     uint64_t bytes;
-    char failed[256]; /* the first --fail-... that struck */
+    char failed[APP_WHY]; /* the first --fail-... that struck */
 };
 
 const ud_pair *ud_worst_pair(const ud_job *job); /* the first of those with the largest distance, be it 0 */

@@ -16,7 +16,7 @@ void bug_say(bug_finding *f, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    vsnprintf(f->text, sizeof f->text, format, list);
+    io_say_list(f->text, sizeof f->text, sizeof f->text, format, list);
     va_end(list);
 }
 
@@ -88,10 +88,9 @@ static void run(bug_search *s, bug_when when)
     }
 }
 
-void bug_run_families(bug_search *s, bool part)
+void bug_run_families(bug_search *s)
 {
     const char *name = s->name;
-    (void)part;
     run(s, VALUES);
     s->name = name;
 }

@@ -26,7 +26,7 @@ refuses "--export x: one model, but 2 are trained; give one of --arms, and one s
 refuses "--export is not an option of srlab mlp; srlab mlp --help lists them" mlp --export x
 refuses "x/y/z: it cannot be created (No such file or directory)" char --arms f32 $small --export x/y/z
 mkdir full && : >full/file
-refuses "full: it is there already" char --arms f32 $small --export full
+refuses "full: it is there already; name another" char --arms f32 $small --export full
 
 # The same number as near as binary32 sums allow; the engine's exponentials and GELU are good to 2^-20 or so.
 # loss ARM PRODUCTS NEAR

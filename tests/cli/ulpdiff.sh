@@ -4,7 +4,7 @@
 # Usage: tests/cli/ulpdiff.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-program=$1/ulpdiff
+program=$(CDPATH= cd -- "$1" && pwd)/ulpdiff
 [ -x "$program" ] || { echo "SKIP ulpdiff: it was not built (cJSON or zlib is not installed)"; exit 0; }
 . "$here/lib/program.sh"
 

@@ -1,4 +1,5 @@
-/* test_shown.c - text from files as people read it: on a terminal, in CSV, JSON and HTML, and in sentences.
+/* test_shown.c - text from files as people read it: on a terminal, in CSV, JSON and HTML, and in sentences; say.h's
+ * printf against the C library's.
  * SPDX-License-Identifier: MIT
  */
 #define _POSIX_C_SOURCE 200809L
@@ -154,12 +155,82 @@ static void test_long_names(void **state)
     free(name);
 }
 
+/* ---- io/say.h ---- */
+
+/* Numbers, and texts that need nothing, are those of snprintf. */
+#define AS_PRINTF(...)                                                                                                 \
+    do {                                                                                                               \
+        char want[200], got[200];                                                                                      \
+        snprintf(want, sizeof want, __VA_ARGS__);                                                                      \
+        assert_ptr_equal(io_say_in(got, sizeof got, 199, __VA_ARGS__), got);                                           \
+        assert_string_equal(got, want);                                                                                \
+    } while (0)
+
+static void test_say_as_printf(void **state)
+{
+    (void)state;
+    const long long most = INT64_MAX;
+    AS_PRINTF("plain");
+    AS_PRINTF("100 %%, %d of %i", -7, 8);
+    AS_PRINTF("%5d|%-5d|%05d|%+d|% d|%x|%#X|%o", 42, 42, 42, 42, 42, 255u, 255u, 8u);
+    AS_PRINTF("%lld %llu %ld %lu %zu", most, (unsigned long long)-1, -5L, 5UL, sizeof most);
+    AS_PRINTF("%hd %hhu %jd %td", (short)-3, (unsigned char)200, (intmax_t)-9, (ptrdiff_t)9);
+    AS_PRINTF("%g %.3f %12.4e %-9.1f| %a %G", 0.1, 2.5, 1e-300, 3.25, 1.5, 1e30);
+    AS_PRINTF("%*d|%-*d|%.*f", 6, 1, 6, 2, 2, 3.14159);
+    AS_PRINTF("%s|%8s|%-8s|%.3s|%.*s|%c", "text", "right", "left", "abc", 2, "cut here", 'x');
+    AS_PRINTF("%p", (void *)&most);
+}
+
+static void says(const char *want, const char *format, ...)
+{
+    char got[64];
+    va_list list;
+    va_start(list, format);
+    io_say_list(got, sizeof got, 20, format, list);
+    va_end(list);
+    assert_string_equal(got, want);
+}
+
+/* The format's own lines stay, those of a text do not; what is cut has a mark, and a width counts characters. */
+static void test_say(void **state)
+{
+    (void)state;
+    says("a\\nb: 3\n", "%s: %d\n", "a\nb", 3);
+    says("'\\x1b]0;x\\x07'", "'%s'", "\x1b]0;x\a");
+    says("\\u202e|\xc3\xa9", "%s|%s", "\xe2\x80\xae", "\xc3\xa9");
+    says("<abcde\xe2\x80\xa6>", "<%.8s>", "abcdefghijk");
+    says("<abcdefgh>", "<%.8s>", "abcdefgh");
+    says("<\xc3\xa9\xc3\xa9\xe2\x80\xa6>", "<%.8s>", "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9");
+    says("<aaaaaaaaaaaaaaaaa\xe2\x80\xa6>", "<%s>", "aaaaaaaaaaaaaaaaaaaaaaaaa");
+    says("<abc>", "<%.*s>", 3, "abcdef");
+    says("[\xc3\xa9  ][  \xc3\xa9]", "[%-3s][%3s]", "\xc3\xa9", "\xc3\xa9");
+    says("(null)", "%s", (const char *)NULL);
+    says("\\x1b", "%c", 27);
+    says("\\xff", "%.*s", 1, "\xff\xff");
+}
+
+static void test_say_room(void **state)
+{
+    (void)state;
+    const char *all = "a\xc3\xa9-b\xe2\x82\xac-12345";
+    for (size_t room = 4; room < 24; room++) {
+        char got[24];
+        memset(got, 'X', sizeof got);
+        io_say_in(got, room, 20, "a%s-b%s-%d", "\xc3\xa9", "\xe2\x82\xac", 12345);
+        const size_t n = strlen(got);
+        assert_true(n < room && io_utf8(got, n));
+        if (room > strlen(all))
+            assert_string_equal(got, all);
+        else
+            assert_true(strcmp(got + n - 3, IO_MARK) == 0 && strncmp(got, all, n - 3) == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_everywhere),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_any_bytes),
+        cmocka_unit_test(test_say_as_printf), cmocka_unit_test(test_say), cmocka_unit_test(test_say_room),
+        cmocka_unit_test(test_everywhere),    cmocka_unit_test(test_cut), cmocka_unit_test(test_any_bytes),
         cmocka_unit_test(test_long_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

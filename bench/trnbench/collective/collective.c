@@ -251,15 +251,15 @@ static void section_title(const app_table *table, int row)
     const int64_t groups = app_at(table, row, "groups")->integer, cores = app_at(table, row, "ranks_per_chip")->integer;
     const char *system = app_at(table, row, "system")->text, *chips = app_at(table, row, "chips")->text;
     char count[32];
-    printf("%s  %s", system, app_at(table, row, "op")->text);
+    app_say(stdout, "%s  %s", system, app_at(table, row, "op")->text);
     if (!ranks->missing) {
         printf("  %s ranks", app_count(count, sizeof count, ranks->integer));
         printf(": %s chip%s x %lld", app_count(count, sizeof count, ranks->integer / cores),
                ranks->integer == cores ? "" : "s", (long long)cores);
         if (groups > 1) printf(" in each of %lld groups", (long long)groups);
     }
-    if (strcmp(chips, "all") != 0) printf("  chips %s", chips);
-    if (app_at(table, row, "faults")->text[0]) printf("  with %s", app_at(table, row, "faults")->text);
+    if (strcmp(chips, "all") != 0) app_say(stdout, "  chips %s", chips);
+    if (app_at(table, row, "faults")->text[0]) app_say(stdout, "  with %s", app_at(table, row, "faults")->text);
     if (strcmp(app_at(table, row, "preset")->text, "file") == 0) printf("  from a file");
     else if (strncmp(system, "trn3", 4) == 0) printf("  links as in %s", app_at(table, row, "preset")->text);
     putchar('\n');
@@ -285,7 +285,7 @@ static int print_section(const app_table *table, int first, const tb_cc_options 
     section_title(table, titled);
     if (shown.rows) app_print_table(stdout, &shown);
     for (int r = first; r < end; r++)
-        if (app_at(table, r, "size_b")->missing) printf("  not here: %s\n", app_at(table, r, "note")->text);
+        if (app_at(table, r, "size_b")->missing) app_say(stdout, "  not here: %s\n", app_at(table, r, "note")->text);
     putchar('\n');
     app_table_free(&shown);
     return end;
@@ -294,12 +294,13 @@ static int print_section(const app_table *table, int first, const tb_cc_options 
 static void print_text(const app_table *table, const tb_cc_options *o)
 {
     for (int row = 0; row < table->rows;) row = print_section(table, row, o);
-    printf("  %s; bound: no schedule is faster; ideal: this one at the documented rates%s; expected: with what "
-           "software\n  adds and at the rates that it reaches (%s; trnbench spec --links); a model, none of it "
-           "measured.\n",
-           o->gib ? "GiB/s: 2^30 bytes a second" : "GB/s: 1e9 bytes a second",
-           o->uncalibrated ? ", from link loads alone" : "",
-           o->calibration.loaded ? o->calibration.loaded : trn_release_name(o->calibration.release));
+    app_say(stdout,
+            "  %s; bound: no schedule is faster; ideal: this one at the documented rates%s; expected: with what "
+            "software\n  adds and at the rates that it reaches (%s; trnbench spec --links); a model, none of it "
+            "measured.\n",
+            o->gib ? "GiB/s: 2^30 bytes a second" : "GB/s: 1e9 bytes a second",
+            o->uncalibrated ? ", from link loads alone" : "",
+            o->calibration.loaded ? o->calibration.loaded : trn_release_name(o->calibration.release));
     if (o->every_algorithm) puts("  * what the library takes by itself.");
 }
 

@@ -191,6 +191,6 @@ void tb_cc_print_published(const app_table *table)
     const char *told = "";
     for (int i = 0; i < PUBLISHED_COLLECTIVES; i++) { /* one sentence for each reason */
         const char *why = published_collectives[i].outside;
-        if (why && strcmp(why, told) != 0) printf("  * not fitted: %s\n", told = why);
+        if (why && strcmp(why, told) != 0) app_say(stdout, "  * not fitted: %s\n", told = why);
     }
 }

@@ -273,7 +273,7 @@ static int add_files(options *o)
     if (w->a.shape[1] != w->b.shape[0])
         return app_complain(APP_USAGE, "%s has %lld columns but %s has %lld rows", o->a, (long long)w->a.shape[1], o->b,
                            (long long)w->b.shape[0]);
-    snprintf(w->name, sizeof w->name, "%.70s x %.70s", base_name(o->a), base_name(o->b));
+    io_say_in(w->name, sizeof w->name, IO_SAID, "%.70s x %.70s", base_name(o->a), base_name(o->b));
     one_product(w, w->a.shape[0], w->b.shape[1], w->a.shape[1]);
     return APP_OK;
 }

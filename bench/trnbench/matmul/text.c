@@ -42,7 +42,9 @@ static const char *time_text(char *text, size_t size, double seconds)
 static void heading(const char *text)
 {
     const bool colour = app_colour(stdout);
-    printf("%s%s%s\n", colour ? "\033[1;36m" : "", text, colour ? "\033[0m" : "");
+    fputs(colour ? "\033[1;36m" : "", stdout);
+    app_say(stdout, "%s", text);
+    puts(colour ? "\033[0m" : "");
 }
 
 static void print_products(const tb_work *w)

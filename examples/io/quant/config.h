@@ -19,6 +19,10 @@
  * | quant_algo FP8_PB_WO, FP8_PB_REAL            | blocks of 128 x 128 (ModelOpt), unless a size stands beside it |
  * | weight or global_quant_config.weight (Quark) | group_size                                                     |
  * | group_size, q_group_size; bits, w_bit        | of all (AWQ, GPTQ, ModelOpt, MLX); -1: no groups               |
+ * | extra_config.NAME; dynamic, by "+:REGEX"     | bits, group_size, sym of one (AutoRound; GPTQModel)            |
+ *
+ * AutoRound's words are GPTQ's or AWQ's where its packing_format (once: backend) says so, and then that is the method;
+ * its own (auto_round:exllamav2) are no other's.
  *
  * CONTENTS
  *     quant_said, quant_said_read     what a checkpoint's files say; the same of texts: quant_said_parse
@@ -31,11 +35,13 @@
 #ifndef IO_QUANT_CONFIG_H
 #define IO_QUANT_CONFIG_H
 
+#include <strings.h>
+
 #include "../checkpoint.h"
 #include "../int_groups.h"
 #include "../pattern.h"
 
-enum { QUANT_NAME = 4096, QUANT_MOST_CONFIG = 1 << 24, QUANT_WORD = 48 };
+enum { QUANT_NAME = 16384, QUANT_LONGEST = QUANT_NAME - 256, QUANT_MOST_CONFIG = 1 << 24, QUANT_WORD = 48 };
 
 typedef struct quant_said {
     cJSON *config, *modelopt; /* config.json; hf_quant_config.json; NULL: there is none */
@@ -146,6 +152,29 @@ IO_FN void quant_facts_of_groups(const quant_said *s, const char *module, quant_
     if (best) quant_facts_of_group(best, f);
 }
 
+/* What one layer has that the others have not. */
+IO_FN void quant_facts_of_layer(const cJSON *layer, quant_facts *f)
+{
+    const cJSON *sym = quant_member(layer, "sym");
+    f->bits = (int)quant_whole(layer, "bits", f->bits);
+    f->group = quant_whole(layer, "group_size", f->group);
+    if (cJSON_IsBool(sym)) f->symmetric = cJSON_IsTrue(sym) ? INT_GROUPS_TRUE : INT_GROUPS_FALSE;
+}
+
+/* The first rule of GPTQModel's that names the module; "-:" says that it is not quantised. */
+IO_FN void quant_facts_of_dynamic(const quant_said *s, const char *module, quant_facts *f)
+{
+    const cJSON *rule, *rules = quant_member(s->object, "dynamic");
+    cJSON_ArrayForEach(rule, rules)
+    {
+        const char *wrong, *text = rule->string ? rule->string : "-:";
+        const bool minus = strncmp(text, "-:", 2) == 0, plus = strncmp(text, "+:", 2) == 0;
+        if (pattern_match(text + (minus || plus ? 2 : 0), module, &wrong) != 1) continue;
+        if (!minus) quant_facts_of_layer(rule, f);
+        return;
+    }
+}
+
 /* ModelOpt's words for one layer or for all. */
 IO_FN void quant_facts_of_algo(const cJSON *object, quant_facts *f)
 {
@@ -168,6 +197,8 @@ IO_FN quant_facts quant_facts_of(const quant_said *s, const char *module)
     snprintf(f.format, sizeof f.format, "%s", s->format);
     f.group = quant_whole(weight, "group_size", f.group);
     quant_facts_of_groups(s, module, &f);
+    quant_facts_of_layer(quant_member(quant_member(s->object, "extra_config"), module), &f);
+    quant_facts_of_dynamic(s, module, &f);
     quant_facts_of_algo(s->object, &f);
     f.group = quant_whole(layer, "group_size", f.group);
     quant_facts_of_algo(layer, &f);
@@ -220,6 +251,24 @@ IO_FN void quant_read_model(quant_said *s)
     quant_text(s->object, "expert_dtype", s->expert_dtype);
 }
 
+/* "auto_round:auto_gptq", "auto_round:gptq:exllamav2", "auto_awq": the first word, without what they begin with. */
+IO_FN void quant_name_auto_round(quant_said *s)
+{
+    static const char *const method[] = { "gptq", "awq" };
+    char packing[QUANT_WORD] = "", type[QUANT_WORD] = "int";
+    if (strcmp(s->method, "auto-round") != 0 && strcmp(s->method, "intel/auto-round") != 0) return;
+    quant_text(s->object, "backend", packing);
+    quant_text(s->object, "packing_format", packing);
+    quant_text(s->object, "data_type", type);
+    const char *word = packing;
+    if (strncmp(word, "auto_round:", 11) == 0) word += 11;
+    if (strncmp(word, "auto_", 5) == 0) word += 5;
+    for (size_t i = 0; i < 2; i++)
+        if (strcspn(word, ":") == strlen(method[i]) && strncmp(word, method[i], strlen(method[i])) == 0 &&
+            strcmp(type, "int") == 0)
+            snprintf(s->method, sizeof s->method, "%s", method[i]);
+}
+
 /* The trees are in *s. false with a sentence. */
 IO_FN bool quant_said_understand(quant_said *s, char *why)
 {
@@ -229,6 +278,7 @@ IO_FN bool quant_said_understand(quant_said *s, char *why)
     quant_text(s->object, "quant_algo", s->method);
     quant_text(s->object, "quant_algo", s->algo);
     quant_text(s->object, "quant_method", s->method);
+    quant_name_auto_round(s);
     quant_text(s->object, "format", s->format);
     const cJSON *block = quant_member(s->object, "weight_block_size");
     if (!block || cJSON_IsNull(block) || quant_pair(block, s->block)) return true;

@@ -15,6 +15,7 @@
 #include "quant.h"
 
 enum { QUANT_FOREIGN = 128 };
+#define QUANT_AUTO_ROUND "AutoRound's own order (exported as auto_round:auto_gptq or :auto_awq it is read)"
 
 /* By its first bytes. What cannot be read is none: whoever reads it in earnest says why. Pipes keep theirs. */
 IO_FN bool quant_file_is_gguf(const char *path)
@@ -45,12 +46,13 @@ IO_FN const char *quant_foreign_method(const quant_said *s)
 {
     static const struct {
         const char *method, *format;
-    } row[] = { { "gptq", "GPTQ" },     { "awq", "AWQ" },           { "bitsandbytes", "bitsandbytes" },
-                { "hqq", "HQQ" },       { "aqlm", "AQLM" },         { "quip", "QuIP#" },
-                { "exl2", "EXL2" },     { "exl3", "EXL3" },         { "vptq", "VPTQ" },
-                { "spqr", "SpQR" },     { "eetq", "EETQ" },         { "auto-round", "AutoRound" },
-                { "quanto", "Quanto" }, { "torchao", "torchao" },   { "bitnet", "BitNet" },
-                { "higgs", "HIGGS" },   { "fp_quant", "FP-Quant" }, { "gguf", "GGUF" } };
+    } row[] = { { "gptq", "GPTQ" },     { "awq", "AWQ" },          { "bitsandbytes", "bitsandbytes" },
+                { "hqq", "HQQ" },       { "aqlm", "AQLM" },        { "quip", "QuIP#" },
+                { "exl2", "EXL2" },     { "exl3", "EXL3" },        { "vptq", "VPTQ" },
+                { "spqr", "SpQR" },     { "eetq", "EETQ" },        { "auto-round", QUANT_AUTO_ROUND },
+                { "quanto", "Quanto" }, { "torchao", "torchao" },  { "intel/auto-round", QUANT_AUTO_ROUND },
+                { "higgs", "HIGGS" },   { "bitnet", "BitNet" },    { "quip_sharp", "QuIP#" },
+                { "gguf", "GGUF" },     { "fp_quant", "FP-Quant" } };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (strcmp(s->method, row[i].method) == 0) return row[i].format;
     return NULL;

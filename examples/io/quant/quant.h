@@ -250,7 +250,7 @@ __attribute__((unused, format(printf, 2, 3))) static bool quant_wrong(quant *q, 
     char why[IO_WHY], sentence[IO_WHY];
     va_list list;
     va_start(list, format);
-    vsnprintf(sentence, sizeof sentence, format, list);
+    io_say_list(sentence, sizeof sentence, IO_SAID, format, list);
     va_end(list);
     io_fail(why, q->codes.name, "%s", sentence);
     if (!q->wrong) q->wrong = strdup(why);
@@ -487,14 +487,28 @@ IO_FN bool quant_open_awq(const quant *q, const quant_facts *f, const st_tensor 
     return int4_awq_open(part[QUANT_CODES], part[QUANT_ZERO], part[QUANT_SCALE], &said, m, why);
 }
 
+/* "quantizer" of "meta", a text or a list of them: GPTQModel's, where one is its, else any; NULL: it is not said. */
+IO_FN const char *quant_gptq_maker(const cJSON *object)
+{
+    const cJSON *said = quant_member(quant_member(object, "meta"), "quantizer"), *item;
+    const char *maker = cJSON_GetStringValue(said);
+    cJSON_ArrayForEach(item, said)
+    {
+        const char *one = cJSON_GetStringValue(item);
+        if (one && (!maker || strncasecmp(one, "gptqmodel", 9) == 0)) maker = one;
+    }
+    return maker;
+}
+
 IO_FN bool quant_open_gptq(const quant *q, const quant_facts *f, const st_tensor *const part[QUANT_PARTS],
                            int_groups *m, char *why)
 {
     const cJSON *o = q->said->object;
     const int4_gptq_parts parts = { part[QUANT_CODES], part[QUANT_ZERO], part[QUANT_SCALE], part[QUANT_ORDER] };
     const int4_gptq_config said = { cJSON_GetStringValue(quant_member(o, "checkpoint_format")), f->bits, f->group,
-                                    quant_said_bool(o, "desc_act"), quant_said_bool(o, "sym") };
-    return int4_gptq_open(&parts, &said, m, why);
+                                    quant_said_bool(o, "desc_act"),
+                                    f->symmetric != INT_GROUPS_UNSAID ? f->symmetric : quant_said_bool(o, "sym") };
+    return int4_gptq_open(&parts, &said, m, why) && int4_gptq_trusted(part[QUANT_CODES], m, quant_gptq_maker(o), why);
 }
 
 IO_FN bool quant_open_packed(const quant *q, const quant_facts *f, const st_tensor *const part[QUANT_PARTS],
@@ -688,12 +702,25 @@ IO_FN bool quant_try_bytes(quant_try *y)
     return true;
 }
 
+/* Bytes in an order of their own, whatever else their names look like, by the method or by the name alone (EETQ's
+ * qweight, inputs first, for its kernels): foreign.h refuses them. */
+IO_FN bool quant_own_order(const quant_said *s, const st_tensor *t)
+{
+    static const char *const method[] = {
+        "eetq", "hqq",   "aqlm",   "quip",       "quip_sharp",      "vptq", "exl2", "exl3",
+        "spqr", "higgs", "bitnet", "auto-round", "intel/auto-round"
+    };
+    bool own = ckpt_ends(t->name, ".qweight");
+    for (size_t i = 0; i < sizeof method / sizeof method[0]; i++) own = own || strcasecmp(s->method, method[i]) == 0;
+    return own;
+}
+
 /* I8: of eight bits, or, where the configuration says so, two of four. */
 IO_FN bool quant_try_i8(quant_try *y)
 {
     const st_tensor *t = y->t;
     int other;
-    if (!quant_is(t, "I8") || t->rank < 2) return false;
+    if (!quant_is(t, "I8") || t->rank < 2 || quant_own_order(y->map->said, t)) return false;
     const int scale = quant_find_scale(y->map, t->name, &other);
     if (scale < 0) return false;
     const st_tensor *s = y->map->tensor[scale];
@@ -761,9 +788,9 @@ IO_FN void quant_hint(const quant *q, const char *scale, char *text, size_t size
     const char *end;
     const size_t n = quant_module(q->codes.name, &end), whole = strlen(q->codes.name);
     if (strncmp(scale, q->codes.name, whole) == 0)
-        snprintf(text, size, " '{name}%.100s'", scale + whole);
+        io_say_in(text, size, IO_SAID, " '{name}%.100s'", scale + whole);
     else if (strncmp(scale, q->codes.name, n) == 0)
-        snprintf(text, size, " '{base}%.100s'", scale + n);
+        io_say_in(text, size, IO_SAID, " '{base}%.100s'", scale + n);
     else
         text[0] = '\0';
 }
@@ -810,7 +837,7 @@ IO_FN bool quant_walk(quant_map *m, bool (*const *attempt)(quant_try *y), int at
     return true;
 }
 
-/* false only for want of memory. quant_map_free it in any case. */
+/* false for want of memory, or a name without end. quant_map_free it in any case. */
 IO_FN bool quant_survey(quant_map *m, char *why)
 {
     static bool (*const packed[])(quant_try *) = { quant_try_words, quant_try_nf4, quant_try_blocks, quant_try_bytes,
@@ -825,6 +852,9 @@ IO_FN bool quant_survey(quant_map *m, char *why)
     if (!m->role || !m->owner || !m->number)
         return io_fail(why, "checkpoint", "there is not enough memory for its names");
     for (int i = 0; i < m->tensors; i++) {
+        const size_t length = strlen(m->tensor[i]->name);
+        if (length > QUANT_LONGEST)
+            return io_fail(why, m->tensor[i]->name, "its name has %zu bytes; up to %d are read", length, QUANT_LONGEST);
         m->owner[i] = m->number[i] = -1;
         m->role[i] = quant_is_mark(m->tensor[i]) ? QUANT_MARK : quant_run_role(m->tensor[i]->name);
     }

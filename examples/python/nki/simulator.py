@@ -124,7 +124,8 @@ class _Launch:
             result = self.function(*args, **kwargs)
             core.settle()
         except _core.Error as trouble:
-            raise _core.Error(f"{trouble} ({_where(trouble, self.function)}, generation {core.generation})") from None
+            said = f"{trouble} ({_where(trouble, self.function)}, generation {core.generation})"
+            raise _core.Error("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in said)) from None
         finally:
             _local.core = _local.program = _local.launch = None
         if number == 0:

@@ -279,6 +279,12 @@ class Refusals(unittest.TestCase):
         self.assertEqual(text, "instruction 0, tensor_copy: src is not in SBUF or PSUM; only DMA reaches other memory "
                                f"(check_nki.py, line {line}, generation 2)")
 
+    def test_names_are_text(self):
+        def kernel():
+            nl.ndarray((129, 4), nl.float32, name="a\x1b]0;x\x07\nb\u202e")
+        text = refusal(self, kernel)
+        self.assertTrue(text.isprintable() and "'a\\x1b]0;x\\x07\\nb\\u202e'" in text, text)
+
     def test_what_the_machine_cannot_do(self):
         def unwritten():
             a, out = nl.ndarray((128, 4), nl.float32), nl.ndarray((128, 4), nl.float32, nl.shared_hbm)

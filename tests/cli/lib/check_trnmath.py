@@ -300,6 +300,8 @@ class Errors(unittest.TestCase):
         self.refused("a and b: expected two axes each, not 2 and 1", trnmath.matmul, x, x[0])
         self.refused("the Scalar engine has no function \"cosh\"", trnmath.activation, x, "cosh")
         self.refused("scale is 0, so that no element of the source would count", trnmath.activation, x, "exp", scale=0)
+        self.refused("system \"a?]0;x??b\\u202ec\" is unknown", trnmath.collective_cost, "all_reduce", 1,
+                     "a\x1b]0;x\x07\nb\u202ec")
         self.refused("system \"trn9\" is unknown", trnmath.collective_cost, "all_reduce", 1, "trn9")
         collective = trnmath.collective
         self.refused("2 sources and 1 results; there is one of each per rank", collective, "all_reduce", [x, x], [x])

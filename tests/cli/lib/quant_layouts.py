@@ -4,6 +4,7 @@
     quant_layouts.py measure MXQ         mxq sees those numbers: its figures are those of the dense array
     quant_layouts.py run MODELRUN        a tiny model of them has the logits of the dense one
     quant_layouts.py refuse FP8CONV MXQ  what is not told, is refused in one sentence that names it; nothing is written
+    quant_layouts.py foreign FP8CONV MXQ MODELRUN     what is not read, is refused by its format's name
 """
 import json, os, shutil, subprocess, sys
 import numpy as np
@@ -263,6 +264,16 @@ LAYOUTS = {
     'gptq v2': (gptq(16, 0), q(quant_method='gptq', bits=4, group_size=16, checkpoint_format='gptq_v2')),
     'gptq, order': (gptq(32, order=True), q(quant_method='gptq', bits=4, group_size=32, desc_act=True)),
     'gptq, 8': (gptq(32, bits=8), q(quant_method='gptq', bits=8, group_size=32)),
+    'gptq, AutoRound': (gptq(32), q(quant_method='auto-round', bits=4, group_size=32, sym=False, data_type='int',
+                                    packing_format='auto_round:auto_gptq')),
+    'gptq, AutoRound 0.3': (gptq(32), q(quant_method='intel/auto-round', bits=4, group_size=32, sym=False,
+                                        backend='auto_round:gptq:exllamav2')),
+    'awq, AutoRound': (awq(32), q(quant_method='auto-round', bits=4, group_size=32, packing_format='auto_round:auto_awq')),
+    'gptq, a rule for 8': (gptq(32, bits=8), q(quant_method='gptq', bits=4, group_size=64, dynamic={
+        '-:.*lm_head.*': {}, r'+:model\.layers\.\d+\..*_proj': {'bits': 8, 'group_size': 32}, '.*': {'bits': 2}})),
+    'gptq, layers of 8': (gptq(32, bits=8), q(quant_method='auto-round', bits=4, group_size=64, packing_format='auto_gptq',
+                          extra_config={f'model.layers.0.{m}_proj': {'bits': 8, 'group_size': 32} for m in
+                                        [f'self_attn.{p}' for p in 'qkvo'] + [f'mlp.{p}' for p in ('up', 'gate', 'down')]})),
     'packed': (packed(32), {**ct(num_bits=4, type='int', group_size=32, symmetric=True)}),
     'packed, rows': (packed(-1), ct(num_bits=4, type='int', strategy='channel', symmetric=True)),
     'packed, zeros': (packed(32, True), ct(num_bits=4, type='int', group_size=32, symmetric=False)),
@@ -510,5 +521,46 @@ def refuse(program, *others):
     assert 'E5M2' in said and 'no FP8' not in said, said
 
 
+# ---- formats that are not read ----
+
+
+def foreign(program, mxq, modelrun):
+    w, half = 'model.layers.0.self_attn.q_proj', lambda *shape: real('F16', small(*shape))[0]
+    byte = lambda kind, *shape: raw(kind, R.integers(0, 127, shape))
+    many = lambda n: raw('I16', R.integers(0, 99, n), '<i2')
+    int4, large = gptq(32)(w, 64, 64)[0], gptq(32)(w, 64, 64)[0]
+    large[w + '.qzeros'] = words(np.full((2, 8), 0x88888F88))
+    own = {'quant_method': 'auto-round', 'bits': 4, 'group_size': 32, 'sym': False}
+    maker = {'quant_method': 'gptq', 'bits': 4, 'group_size': 32, 'meta': {'quantizer': ['gptqmodel:1.4.2']}}
+    rows = [
+        ('bitsandbytes', {w + '.weight': byte('I8', 64, 64), w + '.SCB': real('F32', small(64))[0]},
+         [{}, {'quant_method': 'bitsandbytes', 'load_in_8bit': True}]),
+        ('HQQ', {w + '.W_q': byte('U8', 32, 64), w + '.scale': half(64, 1), w + '.zero': half(64, 1)},
+         [{}, {'quant_method': 'hqq'}]),
+        ('AQLM', {w + '.codes': byte('I8', 64, 8, 1), w + '.codebooks': half(1, 256, 1, 8), w + '.scales': half(64, 1, 1, 1)},
+         [{}, {'quant_method': 'aqlm'}]),
+        ('QuIP#', {w + '.Qidxs': many((64, 8)), w + '.SU': half(64), w + '.SV': half(64)}, [{}, {'quant_method': 'quip'}]),
+        ('VPTQ', {w + '.indices': many((1, 64, 8)), w + '.centroids.weight': half(1, 2048), w + '.weight_scale': half(64)},
+         [{}, {'quant_method': 'vptq'}]),
+        ('EETQ', {w + '.qweight': byte('I8', 64, 64), w + '.weight_scales': half(64)}, [{'quant_method': 'eetq'}]),
+        ('qweight', {w + '.qweight': byte('I8', 64, 64), w + '.weight_scales': half(64)}, [{}]),
+        ('BitNet', {w + '.weight': byte('I8', 16, 64), w + '.weight_scale': half(1)}, [{'quant_method': 'bitnet'}]),
+        ('AutoRound', int4, [{**own, 'packing_format': p} for p in ('auto_round:exllamav2', 'auto_round', 'gptqmodel')] +
+         [own, {**own, 'packing_format': 'auto_round:auto_gptq', 'data_type': 'mx_fp'}]),
+        ('GPTQModel', large, [maker, {**maker, 'meta': {'quantizer': 'gptqmodel:0.9'}}]),
+    ]
+    open('t.txt', 'w').write('1 5 9')
+    for format, tensors, configs in rows:
+        for config in configs:
+            put('q', {**LLAMA, 'quantization_config': config} if config else LLAMA, tensors)
+            for arguments in ((program, 'q', 'o', *all_as('bf16')), (mxq, 'q'), (modelrun, 'q', '--tokens', 't.txt')):
+                said = sentence(arguments[0], format, *arguments[1:])
+                assert format in said or arguments[0] == modelrun and 'embed_tokens' in said, (config, said)
+    # The same zeros by another maker are what they seem.
+    put('q', {'quantization_config': {**maker, 'meta': {'quantizer': 'autogptq'}}}, large)
+    assert run(program, 'q', 'o', *all_as('bf16'), '--verify').returncode == 0
+    shutil.rmtree('o')
+
+
 if __name__ == '__main__':
-    {'convert': convert, 'measure': measure, 'run': run_model, 'refuse': refuse}[sys.argv[1]](*sys.argv[2:])
+    {'convert': convert, 'measure': measure, 'run': run_model, 'refuse': refuse, 'foreign': foreign}[sys.argv[1]](*sys.argv[2:])
