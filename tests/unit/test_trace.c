@@ -124,6 +124,33 @@ static void strange_names_are_escaped(void **state)
     free(p.text);
 }
 
+/* What turns writing round or hides is shown; what is no UTF-8 by RFC 3629, or nothing XML has, is a mark. */
+static void unseen_characters_are_shown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *json, *xml;
+    } row[] = { { "x\xe2\x80\xaey", "x\\u202ey", "x\\u202ey" },
+                { "\xef\xbb\xbf\xc2\x85", "\\ufeff\\u0085", "\\ufeff\\u0085" },
+                { "\xf3\xa0\x81\x81", "\\udb40\\udc41", "\\U0e0041" },
+                { "\x1b]0;\x7f", "\\u001b]0;\\u007f", "\\u001b]0;\\u007f" },
+                { "\xed\xa0\x80", "???", "???" },
+                { "\xf4\x90\x80\x80", "????", "????" },
+                { "\xc0\xaf\xe0\x9f\xbf", "?????", "?????" },
+                { "\xef\xbf\xbf", "???", "???" },
+                { "\xf0\x9f\x98\x80\xe2\x82\xac", NULL, NULL } };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        for (int xml = 0; xml < 2; xml++) {
+            paper p = { NULL, 0, 0 };
+            trni_text t = { .write = keep, .user = &p };
+            const char *want = xml ? row[i].xml : row[i].json;
+            trni_text_escaped(&t, row[i].text, xml);
+            trni_text_flush(&t);
+            assert_string_equal(p.text, want ? want : row[i].text);
+            free(p.text);
+        }
+}
+
 static void sorting_is_by_time(void **state)
 {
     (void)state;
@@ -249,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_is_what_perfetto_opens),
         cmocka_unit_test(strange_names_are_escaped),
+        cmocka_unit_test(unseen_characters_are_shown),
         cmocka_unit_test(sorting_is_by_time),
         cmocka_unit_test(pictures_are_well_formed_and_small),
         cmocka_unit_test(thin_events_join_and_shares_are_right),
