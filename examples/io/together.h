@@ -75,16 +75,19 @@ IO_FN int io_moves_undo(const io_move *m, int moves)
     return 0;
 }
 
-/* All that are not made yet: 0, or errno, and then none is. */
-IO_FN int io_moves_make(const io_move *m, int moves)
+/* All that are not made yet: 0, or errno, and then none is; *which failed. */
+IO_FN int io_moves_make_telling(const io_move *m, int moves, int *which)
 {
     for (int i = 0; i < moves; i++) {
         if (io_moved(&m[i]) || io_move_make(&m[i]) == 0) continue;
         const int trouble = errno ? errno : EIO;
+        if (which) *which = i;
         return io_moves_undo(m, i), trouble;
     }
     return 0;
 }
+
+IO_FN int io_moves_make(const io_move *m, int moves) { return io_moves_make_telling(m, moves, NULL); }
 
 /* By a helper, and by the next one where it is killed; where there can be none, by ourselves. -1: all were killed. */
 IO_FN int io_moves_by_helpers(const io_move *m, int moves, int (*work)(const io_move *m, int moves))
@@ -104,11 +107,12 @@ IO_FN int io_moves_by_helpers(const io_move *m, int moves, int (*work)(const io_
     return -1;
 }
 
-/* Where somebody kills every helper there is, what was moved is moved back. */
-IO_FN int io_moves_helped(const io_move *m, int moves)
+/* Where somebody kills every helper there is, what was moved is moved back. What failed is tried once more, to be told. */
+IO_FN int io_moves_helped(const io_move *m, int moves, int *which)
 {
-    const int trouble = io_moves_by_helpers(m, moves, io_moves_make);
-    if (trouble >= 0 || io_moves_left(m, moves) == 0) return trouble > 0 ? trouble : 0;
+    const int trouble = moves > 1 ? io_moves_by_helpers(m, moves, io_moves_make) : 1;
+    if (trouble > 0) return io_moves_make_telling(m, moves, which);
+    if (trouble == 0 || io_moves_left(m, moves) == 0) return 0;
     io_moves_by_helpers(m, moves, io_moves_undo);
     return EINTR;
 }
@@ -116,22 +120,19 @@ IO_FN int io_moves_helped(const io_move *m, int moves)
 IO_FN bool io_move_take(io_move *list, int *moves, io_move m)
 {
     struct stat s;
+    list[*moves] = m;
     if (lstat(m.from, &s) != 0) return false;
-    m.device = s.st_dev;
-    m.number = s.st_ino;
-    list[(*moves)++] = m;
+    list[*moves].device = s.st_dev;
+    list[(*moves)++].number = s.st_ino;
     return true;
 }
 
-/* The first one that did not get there. */
-IO_FN bool io_together_fail(const io_move *m, int moves, int trouble, char *why)
+IO_FN void io_together_fail(const io_move *m, int trouble, char *why)
 {
-    for (int i = 0; i < moves; i++) {
-        if (io_moved(&m[i]) && i + 1 < moves) continue;
-        if (m[i].stage) return io_stage_fail(m[i].stage, why, "it cannot be replaced (%s)", strerror(trouble));
-        return io_output_fail(m[i].file, why, "it cannot be replaced (%s)", strerror(trouble));
-    }
-    return false;
+    if (m->stage)
+        io_stage_fail(m->stage, why, "it cannot be replaced (%s)", strerror(trouble));
+    else
+        io_output_fail(m->file, why, "it cannot be replaced (%s)", strerror(trouble));
 }
 
 /* files: open ones, and NULLs; stage: NULL, or one that is open. False: what was there is there, and one of them may
@@ -140,7 +141,7 @@ IO_FN bool io_show_together(io_output *const *file, int files, io_stage *stage, 
 {
     io_move move[IO_MOVES];
     sigset_t all, before;
-    int moves = 0;
+    int moves = 0, which = 0;
     why[0] = '\0';
     for (int i = 0; i < files; i++)
         if (file[i] && !io_output_finish(file[i], why)) return false;
@@ -151,8 +152,8 @@ IO_FN bool io_show_together(io_output *const *file, int files, io_stage *stage, 
     for (int i = 0; i < files && ok; i++)
         if (file[i] && file[i]->temporary)
             ok = io_move_take(move, &moves, (io_move){ file[i]->temporary, file[i]->target, NULL, file[i], 0, 0 });
-    const int trouble = !ok ? errno : moves > 1 ? io_moves_helped(move, moves) : io_moves_make(move, moves);
-    if (trouble) io_together_fail(move, moves, trouble, why);
+    const int trouble = ok ? io_moves_helped(move, moves, &which) : errno;
+    if (trouble) io_together_fail(&move[ok ? which : moves], trouble, why);
     for (int i = 0; i < files && !trouble; i++)
         if (file[i]) io_output_settle(file[i]);
     if (stage && !trouble) io_stage_settle(stage, why);

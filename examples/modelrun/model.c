@@ -177,9 +177,13 @@ static bool named_experts(const finder *f, mr_layer *l)
     static const char *const mixtral[] = { "w1", "w3", "w2" };
     static const char *const others[] = { "gate_proj", "up_proj", "down_proj" };
     const mr_config *c = &f->m->config;
-    char name[NAME];
+    char name[NAME], text[NAME];
     const bool block = look_for(f, "block_sparse_moe.gate", ".weight", name) != NULL;
     const char *home = block ? "block_sparse_moe" : "mlp";
+    snprintf(name, sizeof name, "%s.experts.gate_up_proj", home);
+    if (look_for(f, name, "", text) || find_codes(f, name, "") >= 0)
+        return refuse(f, name, "holds all experts, which is read of gpt_oss alone: nothing says which of its axes and "
+                               "halves are which; a tensor for each expert is read");
     snprintf(name, sizeof name, "%s.gate", home);
     if (!matrix(f, name, c->experts, c->hidden, &l->w[MR_ROUTER])) return false;
     for (int64_t e = 0; e < c->experts; e++)

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 
 #include "io/arrays.h"
+#include "io/together.h"
 #include "scratch.h"
 
 static volatile unsigned sum;
@@ -282,6 +283,49 @@ static void a_full_disk(void **state)
     assert_true(io_output_write(&out, "x", 1, why));
     assert_false(io_output_commit(&out, why));
     assert_string_equal(why, "/dev/full: it cannot be written (No space left on device)");
+}
+
+/* ---- together.h ---- */
+
+static void open_three(io_output out[3])
+{
+    static const char *const name[] = { "x", "new", "z" };
+    char why[IO_WHY];
+    put_file(scratch("x"), "before");
+    put_file(scratch("z"), "before");
+    for (int i = 0; i < 3; i++)
+        if (!io_output_open(scratch(name[i]), &out[i], why) || !io_output_write(&out[i], "after", 5, why))
+            fail_msg("%s", why);
+}
+
+static void all_appear(void **state)
+{
+    io_output out[3], *file[] = { &out[0], NULL, &out[1], &out[2] };
+    char why[IO_WHY];
+    (void)state;
+    open_three(out);
+    if (!io_show_together(file, 4, NULL, why) || why[0]) fail_msg("%s", why);
+    assert_file(scratch("x"), "after");
+    assert_file(scratch("new"), "after");
+    assert_file(scratch("z"), "after");
+    assert_int_equal(files_in(folder), 3);
+}
+
+/* The last one cannot: a directory has come into its place. */
+static void or_none_does(void **state)
+{
+    io_output out[3], *file[] = { &out[0], &out[1], &out[2] };
+    char why[IO_WHY];
+    (void)state;
+    open_three(out);
+    assert_int_equal(unlink(scratch("z")), 0);
+    assert_int_equal(mkdir(scratch("z"), 0700), 0);
+    assert_false(io_show_together(file, 3, NULL, why));
+    assert_non_null(strstr(why, "/z: it cannot be replaced (Is a directory)"));
+    for (int i = 0; i < 3; i++) io_output_discard(&out[i]);
+    assert_file(scratch("x"), "before");
+    assert_int_not_equal(access(scratch("new"), F_OK), 0);
+    assert_int_equal(files_in(folder), 2);
 }
 
 static void open_two(void)
@@ -580,6 +624,8 @@ int main(void)
         WRITES(replaced_when_complete),
         WRITES(links_and_devices),
         WRITES(a_full_disk),
+        WRITES(all_appear),
+        WRITES(or_none_does),
         WRITES(interrupted),
         WRITES(npy_whole_or_not),
         cmocka_unit_test(one_matrix_in_many_files),

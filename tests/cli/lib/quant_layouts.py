@@ -4,6 +4,7 @@
     quant_layouts.py measure MXQ         mxq sees those numbers: its figures are those of the dense array
     quant_layouts.py run MODELRUN        a tiny model of them has the logits of the dense one
     quant_layouts.py refuse FP8CONV MXQ  what is not told, is refused in one sentence that names it; nothing is written
+    quant_layouts.py advise FP8CONV      --advise says of each what the conversion then does
     quant_layouts.py foreign FP8CONV MXQ MODELRUN     what is not read, is refused by its format's name
 """
 import json, os, shutil, subprocess, sys
@@ -521,6 +522,25 @@ def refuse(program, *others):
     assert 'E5M2' in said and 'no FP8' not in said, said
 
 
+# ---- what --advise says of each route is what the route does ----
+
+
+def advise(program):
+    for name in 'awq', 'gptq, order', 'packed, zeros', 'gptq, AutoRound', 'nf4', 'int8, zero points', 'nvfp4', 'mxfp4, packed':
+        make, config = LAYOUTS[name]
+        put('q', config, make('model.layers.0.mlp.up_proj', 160, 192)[0])
+        done = run(program, 'q', '--advise', '--generation', '2', '--json', '-')
+        assert done.returncode == 0, (name, done.stderr)
+        routes = {r['route']: r for r in json.loads(done.stdout)['routes']}
+        for route, form in ('bf16', 'bf16'), ('widen' if 'widen' in routes else 'requant', 'fp8'):
+            done = run(program, 'q', '--check', *all_as(form), '--json', '-')
+            assert done.returncode == 0, (name, done.stderr)
+            total, said = json.loads(done.stdout)['total'], routes[route]
+            share = 1 - (total['inexact'] + total['not_finite']) / total['elements']
+            assert abs(said['exact'] - share) < 1e-12 and said['sqnr_db'] == total['sqnr_db'], (name, route, said, total)
+            assert said['not_finite'] == total['not_finite'] and said['legal'] == 'yes', (name, route, said)
+
+
 # ---- formats that are not read ----
 
 
@@ -556,6 +576,15 @@ def foreign(program, mxq, modelrun):
             for arguments in ((program, 'q', 'o', *all_as('bf16')), (mxq, 'q'), (modelrun, 'q', '--tokens', 't.txt')):
                 said = sentence(arguments[0], format, *arguments[1:])
                 assert format in said or arguments[0] == modelrun and 'embed_tokens' in said, (config, said)
+    # Experts in one tensor, where the model's own have one each.
+    fused = {'model.embed_tokens.weight': half(32, 64), 'model.layers.0.mlp.experts.gate_up_proj': half(2, 256, 64),
+             'model.layers.0.mlp.experts.down_proj': half(2, 64, 128), 'model.layers.0.mlp.gate.weight': half(2, 64)}
+    fused.update({f'model.layers.0.{m}.weight': half(*s) for m, s in SHAPES.items() if 'attn' in m})
+    fused.update({n + '.weight': half(64) for n in ('model.norm', 'model.layers.0.input_layernorm',
+                                                    'model.layers.0.post_attention_layernorm')})
+    put('q', {**LLAMA, 'model_type': 'mixtral', 'num_local_experts': 2, 'num_experts_per_tok': 1}, fused)
+    said = sentence(modelrun, 'experts in one', 'q', '--tokens', 't.txt')
+    assert 'experts.gate_up_proj' in said and 'gpt_oss alone' in said, said
     # The same zeros by another maker are what they seem.
     put('q', {'quantization_config': {**maker, 'meta': {'quantizer': 'autogptq'}}}, large)
     assert run(program, 'q', 'o', *all_as('bf16'), '--verify').returncode == 0
@@ -563,4 +592,5 @@ def foreign(program, mxq, modelrun):
 
 
 if __name__ == '__main__':
-    {'convert': convert, 'measure': measure, 'run': run_model, 'refuse': refuse, 'foreign': foreign}[sys.argv[1]](*sys.argv[2:])
+    {'convert': convert, 'measure': measure, 'run': run_model, 'refuse': refuse, 'foreign': foreign,
+     'advise': advise}[sys.argv[1]](*sys.argv[2:])
