@@ -107,7 +107,7 @@ IO_FN int io_moves_by_helpers(const io_move *m, int moves, int (*work)(const io_
     return -1;
 }
 
-/* Where somebody kills every helper there is, what was moved is moved back. What failed is tried once more, to be told. */
+/* Where somebody kills every helper, what was moved is moved back. What failed is tried once more, for its name. */
 IO_FN int io_moves_helped(const io_move *m, int moves, int *which)
 {
     const int trouble = moves > 1 ? io_moves_by_helpers(m, moves, io_moves_make) : 1;

@@ -15,6 +15,7 @@
 #include <assert.h>
 
 #include "fuzz/long.h"
+#include "fuzz/spoil.h"
 #include "io/hf_config.h"
 #include "trnmath/trn_plan.h"
 
@@ -208,22 +209,6 @@ static size_t good_file(char *file)
     return n;
 }
 
-static size_t spoil(char *file, size_t size)
-{
-    const int at = below((int)size), to = below((int)size);
-    const char *token = PICK(tokens);
-    const size_t length = strlen(token), most = size - (size_t)(at > to ? at : to);
-    switch (below(5)) {
-    case 0: file[at] = (char)(file[at] ^ (1 << below(8))); return size;
-    case 1: file[at] = (char)below(256); return size;
-    case 2: memmove(file + to, file + at, most < 40 ? most : (size_t)below(40)); return size;
-    case 3:
-        if ((size_t)at + length <= size) memcpy(file + at, token, length);
-        return size;
-    default: return (size_t)at + 1;
-    }
-}
-
 int main(int argc, char **argv)
 {
     long accepted = 0;
@@ -231,7 +216,7 @@ int main(int argc, char **argv)
     while (fuzzing_next(&rng)) {
         char file[ROOM];
         size_t size = good_file(file);
-        for (int wounds = below(4) - 1; wounds > 0; wounds--) size = spoil(file, size);
+        for (int wounds = below(4) - 1; wounds > 0; wounds--) size = spoil(&rng, file, size, PICK(tokens));
         accepted += try_file(file, size);
     }
     const long count = fuzzing_end();

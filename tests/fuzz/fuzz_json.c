@@ -16,6 +16,7 @@
 #include <assert.h>
 
 #include "fuzz/long.h"
+#include "fuzz/spoil.h"
 #include "io/checkpoint.h"
 
 static uint64_t rng = 1;
@@ -158,21 +159,6 @@ static size_t some_text(char *text)
     return put(text, n, "}");
 }
 
-static size_t spoil(char *text, size_t size)
-{
-    const size_t at = (size_t)below((int)size), to = (size_t)below((int)size);
-    const char *token = PICK(tokens);
-    const size_t length = strlen(token), most = size - (at > to ? at : to);
-    switch (below(4)) {
-    case 0: text[at] = (char)(text[at] ^ (1 << below(8))); return size;
-    case 1: memmove(text + to, text + at, most < 20 ? most : (size_t)below(20)); return size;
-    case 2:
-        if (at + length <= size) memcpy(text + at, token, length);
-        return size;
-    default: return at + 1;
-    }
-}
-
 int main(int argc, char **argv)
 {
     long accepted = 0;
@@ -180,7 +166,7 @@ int main(int argc, char **argv)
     while (fuzzing_next(&rng)) {
         char text[ROOM];
         size_t size = some_text(text);
-        for (int wounds = below(4) - 1; wounds > 0; wounds--) size = spoil(text, size);
+        for (int wounds = below(4) - 1; wounds > 0; wounds--) size = spoil(&rng, text, size, PICK(tokens));
         accepted += try_text(text, size);
     }
     const long count = fuzzing_end();
