@@ -131,7 +131,7 @@ def run(*arguments, status=(0,), whole=(), tabs=False):
     for name in os.listdir('.'):
         if name.startswith('r.'):
             os.remove(name)
-    what = ' '.join(str(a)[:40] for a in arguments)
+    what = ' '.join(ascii(a)[1:40] for a in arguments)
     done = subprocess.run([os.path.join(PROGRAMS, arguments[0]), *arguments[1:]], stdin=subprocess.DEVNULL,
                           capture_output=True, check=False, timeout=120)
     out, err = is_text(what + ' (stdout)', done.stdout, tabs), is_text(what + ' (stderr)', done.stderr)
