@@ -209,7 +209,8 @@ starve "p.csv p.json p.html t.json" shardplan "$models/llama-3-8b.json" --tp 8 -
 starve "s.csv s.html" shardplan "$models/llama-3-8b.json" --chips 4 --sweep link_rate=1,2 --csv s.csv --html s.html
 starve "t.json t.html" shardplan "$models/llama-3-8b.json" --chips 4 --tornado --json t.json --html t.html
 starve "s.json s.csv s.html s.svg" srlab sums --json s.json --csv s.csv --html s.html --svg s.svg
-seconds='s/"*seconds": [^,}]*//g; s/[0-9.]* s$//; s/, [0-9.]* s / /'
+seconds='s/"*seconds": [^,}]*//g; s/[0-9.]* s$//; s/, [0-9.]* s / /; s/\( *[0-9]*[.][0-9]\)\{2\}$//'
+seconds="$seconds; s/\(<td> *[0-9]*[.][0-9]<.td>\)\{2\}<.tr>//"
 starve "s.json" srlab logistic --steps 2 --json s.json
 starve "s.json s.html" srlab mlp --arms f32,bf16-sr --steps 2 --json s.json --html s.html
 starve "s.csv" srlab char --text "$here/text.txt" --width 32 --layers 1 --heads 2 --context 16 --steps 1 \
