@@ -41,7 +41,7 @@
 
 typedef struct trn_calibration_sample {
     trn_collective_args ask; /* its calibration and uncalibrated are not looked at */
-    double measured_s;
+    double measured_s;       /* a picosecond to 10,000 s */
 } trn_calibration_sample;
 
 typedef struct trn_calibration_fit_args {
@@ -383,7 +383,13 @@ TRNI_DRIVER trn_status trni_calibration_fit_check(const trn_calibration_fit_args
     if (!a->sample || !calibration) return trni_fail(a->error, TRN_EINVAL, "sample or calibration is null");
     if (a->samples < 1 || a->samples > 1 << 20)
         return trni_fail(a->error, TRN_EINVAL, "%d samples: expected 1 to 2^20", a->samples);
-    return TRN_OK;
+    trn_status status = TRN_OK;
+    for (int i = 0; i < a->samples && status == TRN_OK; i++) {
+        char whose[32];
+        snprintf(whose, sizeof whose, "sample %d: ", i);
+        status = trni_amount_check(whose, "measured_s", TRNI_LENGTH, a->sample[i].measured_s, a->error);
+    }
+    return status;
 }
 
 TRN_API trn_status trn_calibration_fit(const trn_calibration_fit_args *args, trn_calibration *calibration)

@@ -158,10 +158,42 @@ static void fit_refusals(void **state)
     assert_int_equal(trn_calibration_fit(&args, &found), TRN_EINVAL);
     assert_string_equal(error.text, "fields \"rdh\": none of them can be fitted");
     args.fields = "launch_s";
-    one.measured_s = 0;
+    static const struct {
+        double measured_s;
+        const char *is;
+    } absurd[] = {
+        { 0, "0" }, { -1e-5, "-1e-05" }, { 1e-320, "9.99989e-321" }, { 9e-13, "9e-13" }, { 1.1e4, "11000" }
+    };
+    for (size_t i = 0; i < sizeof absurd / sizeof absurd[0]; i++) {
+        char why[100];
+        snprintf(why, sizeof why, "sample 0: measured_s is %s, expected 1e-12 to 10000", absurd[i].is);
+        one.measured_s = absurd[i].measured_s;
+        assert_int_equal(trn_calibration_fit(&args, &found), TRN_EINVAL);
+        assert_string_equal(error.text, why);
+    }
+    for (int i = 0; i < 2; i++) {
+        one.measured_s = i ? (double)INFINITY : (double)NAN;
+        assert_int_equal(trn_calibration_fit(&args, &found), TRN_EINVAL);
+    }
+    trn_calibration_sample two[2] = { one, one };
+    two[0].measured_s = 1e4;
+    two[1].measured_s = 1.1e4;
+    args.sample = two;
+    args.samples = 2;
     assert_int_equal(trn_calibration_fit(&args, &found), TRN_EINVAL);
+    assert_string_equal(error.text, "sample 1: measured_s is 11000, expected 1e-12 to 10000");
+    args.sample = &one;
+    args.samples = 1;
+    one.measured_s = 1e-5;
     one.ask.bytes = -1;
     assert_int_equal(trn_calibration_fit(&args, &found), TRN_EINVAL);
+    assert_true(found.rdh > 76);
+    one.ask.bytes = 1024; /* one sample is enough, and the ends of what a time may be are times */
+    for (int i = 0; i < 2; i++) {
+        one.measured_s = i ? 1e4 : 1e-12;
+        assert_int_equal(trn_calibration_fit(&args, &found), TRN_OK);
+    }
+    found.rdh = 77;
     args.samples = 0;
     assert_int_equal(trn_calibration_fit(&args, &found), TRN_EINVAL);
     assert_true(found.rdh > 76);
