@@ -21,7 +21,7 @@
  *
  * DOES: lays out what plan/plan_time.h has added up at ideal rates, a plan's time_s: a lane for each stage of the
  *     pipeline with its microbatches, and a lane for each kind of work in a layer, in the order in which they follow
- *     each other.
+ *     each other: all that a layer is counted with, what a backward pass does again, too.
  * DOES NOT: draw (trn_trace_svg and trn_trace_json do), or know more than the sums do: a lane shows how long, the order
  *     inside a phase is the order of the model's own code.
  *
@@ -171,21 +171,39 @@ TRN_API trn_status trn_plan_trace_step(const trn_plan_args *args, const trn_plan
 
 /* ---- one layer ---- */
 
-enum { TRNI_LANE_PRODUCTS = 0, TRNI_LANE_ATTENTION, TRNI_LANE_ELEMENTWISE, TRNI_LANE_TP, TRNI_LANE_EP, TRNI_LANE_CP,
-       TRNI_PLAN_LANES };
+enum { TRNI_LANE_PRODUCTS = 0, TRNI_LANE_ATTENTION, TRNI_LANE_ELEMENTWISE, TRNI_LANE_TP, TRNI_LANE_TP_BESIDE,
+       TRNI_LANE_EP, TRNI_LANE_CP, TRNI_PLAN_LANES };
 
 typedef struct trni_plan_layer_line {
     const trni_plan_run *r;
     trn_trace *trace;
     double now_s;
-    double cp_free_s; /* when the lane of cp is free again */
+    double free_s[TRNI_PLAN_LANES]; /* when a lane beside the other work is free again */
+    bool again;                     /* what a backward pass does once more before it begins */
 } trni_plan_layer_line;
 
+TRNI_FN void trni_plan_line_put(const trni_plan_layer_line *l, int lane, const char *name, double at_s, double takes_s,
+                                const char *text)
+{
+    char whole[TRN_TRACE_TEXT];
+    trni_print(whole, sizeof whole, "%s%s", l->again ? "again: " : "", text);
+    trn_trace_add(l->trace, lane, name, at_s, takes_s, whole);
+}
+
+/* What all else waits for. */
 TRNI_FN void trni_plan_line_add(trni_plan_layer_line *l, int lane, const char *name, double takes_s, const char *text)
 {
     if (takes_s <= 0) return;
-    trn_trace_add(l->trace, lane, name, l->now_s, takes_s, text);
+    trni_plan_line_put(l, lane, name, l->now_s, takes_s, text);
     l->now_s += takes_s;
+}
+
+TRNI_FN void trni_plan_line_beside(trni_plan_layer_line *l, int lane, const char *name, double takes_s)
+{
+    const double at = fmax(l->now_s, l->free_s[lane]);
+    if (takes_s <= 0) return;
+    trni_plan_line_put(l, lane, name, at, takes_s, "beside the other work");
+    l->free_s[lane] = at + takes_s;
 }
 
 TRNI_FN void trni_plan_line_product(trni_plan_layer_line *l, const trni_plan_layer_product *x, bool backward)
@@ -212,13 +230,6 @@ TRNI_FN void trni_plan_line_products(trni_plan_layer_line *l, const trni_plan_la
 
 TRNI_FN void trni_plan_line_attention(trni_plan_layer_line *l, bool backward)
 {
-    const double cp = trni_plan_cp_time(l->r, backward);
-    if (cp > 0) {
-        const double at = fmax(l->now_s, l->cp_free_s);
-        trn_trace_add(l->trace, TRNI_LANE_CP, backward ? "keys, values and gradients" : "keys and values", at, cp,
-                      "beside the other work");
-        l->cp_free_s = at + cp;
-    }
     trni_plan_line_add(l, TRNI_LANE_ATTENTION, "attention", trni_plan_attention_time(l->r, backward),
                        "scores stay in SBUF");
 }
@@ -235,6 +246,14 @@ TRNI_FN void trni_plan_line_sum(trni_plan_layer_line *l)
     trni_plan_line_add(l, TRNI_LANE_TP, "all_gather", trni_plan_tp_time(l->r, TRN_ALL_GATHER, all), "");
 }
 
+/* With sp a chip has kept its part of a block's input, and the gradient of the weights wants all of it. */
+TRNI_FN void trni_plan_line_input_again(trni_plan_layer_line *l, bool backward)
+{
+    const double all = l->r->tokens * (double)l->r->w->m.hidden;
+    if (!backward || !l->r->p->sp) return;
+    trni_plan_line_beside(l, TRNI_LANE_TP_BESIDE, "all_gather", trni_plan_tp_time(l->r, TRN_ALL_GATHER, all));
+}
+
 /* Half of a layer's elementwise work, at each end of a block. */
 TRNI_FN void trni_plan_line_elementwise(trni_plan_layer_line *l, bool sparse, bool backward)
 {
@@ -242,54 +261,85 @@ TRNI_FN void trni_plan_line_elementwise(trni_plan_layer_line *l, bool sparse, bo
                        (backward ? 1 : 0.5) * trni_plan_elementwise_time(l->r, sparse), "passes over HBM");
 }
 
+/* Attention, after the products that lead to it and before the others. */
+TRNI_FN void trni_plan_line_mixer(trni_plan_layer_line *l, const trni_plan_layer_list *list, bool backward)
+{
+    const int in = list->inputs, out = list->mixer;
+    trni_plan_line_products(l, list, backward ? in : 0, (backward ? out : in) - 1, backward);
+    trni_plan_line_beside(l, TRNI_LANE_CP, backward ? "keys, values and gradients" : "keys and values",
+                          trni_plan_cp_time(l->r, backward));
+    trni_plan_line_attention(l, backward);
+    trni_plan_line_input_again(l, backward);
+    trni_plan_line_products(l, list, backward ? 0 : in, (backward ? in : out) - 1, backward);
+    trni_plan_line_sum(l);
+}
+
 /* all_to_all both ways, and what the experts' ranks of tp tell each other. */
 TRNI_FN void trni_plan_line_experts(trni_plan_layer_line *l, const trni_plan_layer_list *list, int first, bool backward)
 {
+    const trni_plan_run *r = l->r;
+    const double hidden = (double)r->w->m.hidden, routed = r->slice.routed * hidden, all = r->tokens * hidden;
     trni_plan_pass pass;
     memset(&pass, 0, sizeof pass);
-    if (l->r->p->ep > 1) trni_plan_pass_experts(l->r, &pass);
+    if (r->p->ep <= 1) {
+        trni_plan_line_products(l, list, first, list->count - 1, backward);
+        return;
+    }
+    trni_plan_pass_experts(r, &pass);
     trni_plan_line_add(l, TRNI_LANE_EP, "all_to_all", pass.ep_s / 2, "tokens to their experts");
-    trni_plan_line_add(l, TRNI_LANE_TP, "all_gather", pass.tp_s / 2, "routed tokens");
+    trni_plan_line_add(l, TRNI_LANE_TP, "all_gather", trni_plan_tp_time(r, TRN_ALL_GATHER, routed), "routed tokens");
     trni_plan_line_products(l, list, first, list->count - 1, backward);
-    trni_plan_line_add(l, TRNI_LANE_TP, "reduce_scatter", pass.tp_s / 2, "outputs of experts");
+    trni_plan_line_add(l, TRNI_LANE_TP, "reduce_scatter", trni_plan_tp_time(r, TRN_REDUCE_SCATTER, routed),
+                       "outputs of experts");
     trni_plan_line_add(l, TRNI_LANE_EP, "all_to_all", pass.ep_s / 2, "and back");
+    if (r->p->sp) return;
+    trni_plan_line_add(l, TRNI_LANE_TP, "all_gather", trni_plan_tp_time(r, TRN_ALL_GATHER, all), "every rank's tokens");
+}
+
+/* What follows the mixer; backward in the other order, as a router waits for the gradients of what it routed. */
+TRNI_FN void trni_plan_line_block(trni_plan_layer_line *l, const trni_plan_layer_list *list, bool sparse, bool backward)
+{
+    const trn_model *m = &l->r->w->m;
+    int experts = list->count;
+    while (experts > list->mixer && strncmp(list->row[experts - 1].name, "expert", 6) == 0) experts--;
+    trni_plan_line_input_again(l, backward);
+    if (backward && experts < list->count) trni_plan_line_experts(l, list, experts, true);
+    trni_plan_line_products(l, list, list->mixer, experts - 1, backward);
+    if (!backward && experts < list->count) trni_plan_line_experts(l, list, experts, false);
+    const bool sums = sparse ? l->r->p->ep <= 1 || m->shared_intermediate : m->intermediate != 0;
+    if (sums) trni_plan_line_sum(l);
 }
 
 TRNI_FN void trni_plan_line_pass(trni_plan_layer_line *l, bool sparse, bool backward)
 {
     const trni_plan_layer_list list = trni_plan_layer_products(&l->r->slice, sparse);
-    const int in = list.inputs, out = list.mixer; /* products before attention, and those after it */
-    const bool block = sparse || l->r->w->m.intermediate;
-    int experts = list.count;
-    for (int i = list.count - 1; i >= out && strncmp(list.row[i].name, "expert", 6) == 0; i--) experts = i;
-    const bool apart = sparse && l->r->p->ep > 1;
-    if (!backward) {
+    if (backward) trni_plan_line_block(l, &list, sparse, true);
+    trni_plan_line_elementwise(l, sparse, backward);
+    trni_plan_line_mixer(l, &list, backward);
+    trni_plan_line_elementwise(l, sparse, backward);
+    if (!backward) trni_plan_line_block(l, &list, sparse, false);
+}
+
+/* As trni_plan_again_pass adds it up. */
+TRNI_FN void trni_plan_line_recompute(trni_plan_layer_line *l, bool sparse)
+{
+    l->again = true;
+    if (l->r->p->recompute == TRN_RECOMPUTE_FULL) trni_plan_line_pass(l, sparse, false);
+    if (l->r->p->recompute == TRN_RECOMPUTE_SELECTIVE) {
         trni_plan_line_elementwise(l, sparse, false);
-        trni_plan_line_products(l, &list, 0, in - 1, false);
         trni_plan_line_attention(l, false);
-        trni_plan_line_products(l, &list, in, out - 1, false);
-        trni_plan_line_sum(l);
         trni_plan_line_elementwise(l, sparse, false);
     }
-    trni_plan_line_products(l, &list, out, experts - 1, backward);
-    if (experts < list.count) trni_plan_line_experts(l, &list, experts, backward);
-    if (block && (!apart || l->r->w->m.shared_intermediate)) trni_plan_line_sum(l);
-    if (backward) {
-        trni_plan_line_elementwise(l, sparse, true);
-        trni_plan_line_products(l, &list, in, out - 1, true);
-        trni_plan_line_attention(l, true);
-        trni_plan_line_products(l, &list, 0, in - 1, true);
-        trni_plan_line_sum(l);
-        trni_plan_line_elementwise(l, sparse, true);
-    }
+    l->again = false;
 }
 
 /* The lanes that a plan has use for move up. */
 TRNI_FN void trni_plan_trace_lanes(trn_trace *trace)
 {
-    static const char *const name[TRNI_PLAN_LANES] = { "products", "attention", "elementwise", "tp", "ep", "cp" };
+    static const char *const name[TRNI_PLAN_LANES] = { "products", "attention",  "elementwise", "tp",
+                                                     "tp, beside", "ep",       "cp" };
     int place[TRNI_PLAN_LANES];
-    bool used[TRNI_PLAN_LANES] = { true, true, true, false, false, false };
+    bool used[TRNI_PLAN_LANES] = { true, true, true, false, false, false, false };
     for (int64_t i = 0; i < trace->count; i++) used[trace->event[i].track] = true;
     trace->tracks = 0;
     for (int i = 0; i < TRNI_PLAN_LANES; i++) {
@@ -319,10 +369,13 @@ TRN_API trn_status trn_plan_trace_layer(const trn_plan_args *args, const trn_pla
         return trni_fail(args->error, TRN_EINVAL, "plan is not one of %d chips", args->net->chips);
     }
     trni_plan_run_begin(&w, &own, false, &r);
-    trni_plan_layer_line line = { &r, trace, 0, 0 };
+    trni_plan_layer_line line = { &r, trace, 0, { 0 }, false };
     const bool sparse = w.m.dense_layers < w.m.layers;
     trni_plan_line_pass(&line, sparse, false);
-    if (w.a.job == TRN_JOB_TRAIN) trni_plan_line_pass(&line, sparse, true);
+    if (w.a.job == TRN_JOB_TRAIN) {
+        trni_plan_line_recompute(&line, sparse);
+        trni_plan_line_pass(&line, sparse, true);
+    }
     trni_plan_trace_lanes(trace);
     status = w.status;
     trni_plan_work_end(&w);

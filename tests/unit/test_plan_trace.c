@@ -22,14 +22,14 @@ static trn_trace_event event[EVENTS];
 static trn_trace trace;
 static trn_plan_args args;
 
-/* Training is without sequence parallelism, whose second gathering lies beside the other work and is not drawn. */
+/* A plan of these degrees, with sp and what is done again as they have it. */
 static trn_plan drawn(const trn_model *m, trn_job job, trn_plan p)
 {
     static trn_topology net;
     net = trn_topology_of(TRN_TRN2_48XLARGE);
     args = question(m, &net, job, 16, 2048);
-    args.no_sp = job == TRN_JOB_TRAIN;
-    args.recompute = TRN_RECOMPUTE_NONE;
+    args.no_sp = !p.sp;
+    args.recompute = p.recompute ? p.recompute : TRN_RECOMPUTE_NONE;
     args.ignore_groups = true;
     args.assumptions.contention = -1; /* none: each kind of work takes what it takes alone */
     if (trn_plan_evaluate(&args, &p)) fail_msg("%s", failure.text);
@@ -67,12 +67,12 @@ static void near(double found, double expected, const char *what)
     if (fabs(found - expected) > 1e-9 * fabs(expected)) fail_msg("%s: %.12g, expected %.12g", what, found, expected);
 }
 
-/* Everything but cp begins when the one before it ends. */
+/* Everything begins when the one before it ends, but what lies beside. */
 static void nothing_between(void)
 {
     double now_s = 0;
     for (int64_t i = 0; i < trace.count; i++) {
-        if (!strcmp(trace.track[event[i].track], "cp")) continue;
+        if (strstr(event[i].text, "beside the other work")) continue;
         if (fabs(event[i].start_s - now_s) > 1e-12)
             fail_msg("%s begins at %g, not %g", event[i].name, event[i].start_s, now_s);
         now_s = event[i].start_s + event[i].duration_s;
@@ -166,22 +166,28 @@ static void a_layer_of_experts(void **state)
                                             "products: shared gate, up",
                                             "products: shared down",
                                             "ep: all_to_all",
+                                            "tp: all_gather",
                                             "products: expert gate, up",
                                             "products: expert down",
+                                            "tp: reduce_scatter",
                                             "ep: all_to_all",
-                                            "tp: all_reduce",
+                                            "tp: all_gather",
+                                            "tp: all_reduce", /* and back: */
+                                            "ep: all_to_all",
+                                            "tp: all_gather",
+                                            "products: expert down",
+                                            "products: expert down",
+                                            "products: expert gate, up",
+                                            "products: expert gate, up",
+                                            "tp: reduce_scatter",
+                                            "ep: all_to_all",
+                                            "tp: all_gather",
                                             "products: shared down",
                                             "products: shared down",
                                             "products: shared gate, up",
                                             "products: shared gate, up",
                                             "products: router",
                                             "products: router",
-                                            "ep: all_to_all",
-                                            "products: expert down",
-                                            "products: expert down",
-                                            "products: expert gate, up",
-                                            "products: expert gate, up",
-                                            "ep: all_to_all",
                                             "tp: all_reduce",
                                             "elementwise: norms, residuals",
                                             "products: o",
@@ -203,11 +209,6 @@ static void a_layer_of_experts(void **state)
     m.experts = 16;
     const trn_plan p = drawn(&m, TRN_JOB_TRAIN, (trn_plan){ .tp = 4, .cp = 1, .ep = 4, .dp = 1, .pp = 1 });
     nothing_between();
-    int64_t i = 0; /* what tp's ranks tell each other of routed tokens is there too, or not, as tokens are cut */
-    for (int64_t k = 0; k < trace.count; k++)
-        if (strcmp(event[k].text, "routed tokens") && strcmp(event[k].text, "outputs of experts"))
-            event[i++] = event[k];
-    trace.count = i;
     follows(expected);
     near(3.0 * (double)p.microbatches * lane("ep"), p.time.ep_s, "experts' tokens");
     /* Four experts on a chip; of 4 x 2048 tokens of each of four chips, 8 of 16 experts a token: 16384 for each. */
@@ -218,18 +219,89 @@ static void a_layer_of_experts(void **state)
         }
 }
 
-/* Products of one layer: those of the whole plan, less those of the same model without layers of its own. */
-static void products_of_a_layer(void **state)
+/* Sequences are cut: what is gathered for the weights' gradients lies beside, and attention is done again. */
+static void cut_sequences(void **state)
 {
     (void)state;
-    trn_model longer = llama8, shorter = llama8;
-    longer.layers = 4;
-    shorter.layers = 2;
-    const trn_plan degrees = { .tp = 4, .cp = 1, .ep = 1, .dp = 4, .pp = 1 };
-    const trn_plan two = drawn(&shorter, TRN_JOB_TRAIN, degrees), four = drawn(&longer, TRN_JOB_TRAIN, degrees);
-    const double more = four.time.products_s + four.time.reads_s - two.time.products_s - two.time.reads_s;
-    near(2.0 * (double)four.microbatches * lane("products"), more, "products of two layers");
-    near(2.0 * (double)four.microbatches * lane("tp"), four.time.tp_s - two.time.tp_s, "sums of two layers");
+    static const char *const expected[] = {
+        "elementwise: norms, residuals",
+        "products: q, k, v",
+        "attention: attention",
+        "products: o",
+        "tp: reduce_scatter",
+        "tp: all_gather",
+        "elementwise: norms, residuals",
+        "products: gate, up",
+        "products: down",
+        "tp: reduce_scatter",
+        "tp: all_gather", /* again: */
+        "elementwise: norms, residuals",
+        "attention: attention",
+        "elementwise: norms, residuals", /* and back: */
+        "tp, beside: all_gather",
+        "products: down",
+        "products: down",
+        "products: gate, up",
+        "products: gate, up",
+        "tp: reduce_scatter",
+        "tp: all_gather",
+        "elementwise: norms, residuals",
+        "products: o",
+        "products: o",
+        "attention: attention",
+        "tp, beside: all_gather",
+        "products: q, k, v",
+        "products: q, k, v",
+        "tp: reduce_scatter",
+        "tp: all_gather",
+        "elementwise: norms, residuals",
+        NULL
+    };
+    const trn_plan degrees = { .tp = 4, .cp = 1, .ep = 1, .dp = 4, .pp = 1, .sp = true,
+                               .recompute = TRN_RECOMPUTE_SELECTIVE };
+    drawn(&llama8, TRN_JOB_TRAIN, degrees);
+    follows(expected);
+    nothing_between();
+    for (int64_t i = 0; i < trace.count; i++)
+        assert_int_equal(!strncmp(event[i].text, "again: ", 7), i >= 11 && i < 14);
+    assert_string_equal(event[12].text, "again: scores stay in SBUF");
+    assert_true(event[14].start_s >= event[13].start_s + event[13].duration_s); /* beside down, gate and up */
+    assert_true(event[14].start_s <= event[15].start_s && event[25].start_s <= event[26].start_s);
+}
+
+/* A lane has what two layers more add to its part of the plan. */
+static void two_layers_more(trn_model m, trn_plan degrees)
+{
+    trn_model longer = m;
+    longer.layers += 2;
+    const trn_plan two = drawn(&m, TRN_JOB_TRAIN, degrees), four = drawn(&longer, TRN_JOB_TRAIN, degrees);
+    const trn_plan_time *a = &two.time, *b = &four.time;
+    const double times = 2.0 * (double)four.microbatches;
+    near(times * lane("products"), b->products_s + b->reads_s - a->products_s - a->reads_s, "products");
+    near(times * lane("attention"), b->attention_s - a->attention_s, "attention");
+    near(times * lane("elementwise"), b->elementwise_s - a->elementwise_s, "elementwise work");
+    near(times * (lane("tp") + lane("tp, beside")), b->tp_s - a->tp_s, "tp");
+    near(times * lane("ep"), b->ep_s - a->ep_s, "ep");
+    near(times * lane("cp"), b->cp_s - a->cp_s, "cp");
+}
+
+static void all_of_a_layer(void **state)
+{
+    (void)state;
+    trn_model dense = llama8, shared = deepseek, experts = qwen, narrow = qwen;
+    dense.layers = experts.layers = narrow.layers = 2;
+    shared.layers = 5; /* 2 of which have experts */
+    shared.experts = narrow.experts = 16;
+    for (int sp = 0; sp < 2; sp++)
+        for (int kind = TRN_RECOMPUTE_NONE; kind <= TRN_RECOMPUTE_FULL; kind++) {
+            trn_plan p = { .tp = 4, .cp = 2, .ep = 1, .dp = 2, .pp = 1, .sp = sp, .recompute = (trn_recompute)kind };
+            two_layers_more(dense, p);
+            two_layers_more(narrow, p); /* experts of all kinds on each chip */
+            p.ep = 2;
+            p.dp = 1;
+            two_layers_more(experts, p);
+            two_layers_more(shared, p);
+        }
 }
 
 int main(void)
@@ -238,7 +310,8 @@ int main(void)
         cmocka_unit_test(a_dense_layer),
         cmocka_unit_test(a_prompt),
         cmocka_unit_test(a_layer_of_experts),
-        cmocka_unit_test(products_of_a_layer),
+        cmocka_unit_test(cut_sequences),
+        cmocka_unit_test(all_of_a_layer),
     };
     return cmocka_run_group_tests_name("plan_trace", tests, NULL, NULL);
 }
