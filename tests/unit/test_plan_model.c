@@ -436,6 +436,53 @@ static void refusals(void **state)
     assert_true(trn_model_forward_flops(&row[0].model, 1, 1, 1) <= 0);
 }
 
+/* A recommender's numbers at both ends of what they may be, and one further. */
+static void recommender_ends(void **state)
+{
+    (void)state;
+    trn_model m = { .tables = 2, .hidden = 8, .longest = 1, .dense_inputs = 4, .dense_widths = { 4, 8 },
+                    .over_widths = { 4, 1 }, .table_rows = { 5, 5 }, .table_lookups = { 1, 1 }, .cross_layers = 2,
+                    .cross_rank = 3 };
+    const struct {
+        int64_t *number, low, high;
+        const char *says;
+    } row[] = {
+        { &m.table_rows[0], 1, INT64_C(1) << 40, "table 0 has " },
+        { &m.table_rows[1], 1, INT64_C(1) << 40, "table 1 has " },
+        { &m.table_lookups[0], 1, 1 << 20, "table 0 has 5 rows, of which a sample looks up " },
+        { &m.table_lookups[1], 1, 1 << 20, "table 1 has 5 rows, of which a sample looks up " },
+        { &m.dense_inputs, 1, 1 << 20, "dense_inputs is " },
+        { &m.dense_widths[0], 1, 1 << 20, "dense_widths[0] is " },
+        { &m.over_widths[0], 1, 1 << 20, "over_widths[0] is " },
+        { &m.over_widths[1], 0, 1 << 20, "over_widths[1] is " },
+        { &m.dense_widths[1], 8, 8, "the last of dense_widths is " },
+        { &m.hidden, 8, 8, "the last of dense_widths is 8, but an embedding is " },
+        { &m.longest, 1, 1, "longest is " },
+        { &m.cross_layers, 1, 64, "cross_" },
+        { &m.cross_rank, 1, 1 << 20, "cross_rank is " },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        const int64_t kept = *row[i].number, at[] = { row[i].low, row[i].high, row[i].low - 1, row[i].high + 1 };
+        for (int k = 0; k < 4; k++) {
+            trn_error error = { TRN_OK, "" };
+            *row[i].number = at[k];
+            const trn_status status = trn_model_check(&m, &error);
+            if (status != (k < 2 ? TRN_OK : TRN_EINVAL))
+                fail_msg("%s%lld: status %d", row[i].says, (long long)at[k], (int)status);
+            if (k >= 2 && strncmp(error.text, row[i].says, strlen(row[i].says)) != 0)
+                fail_msg("it says '%s', not '%s'", error.text, row[i].says);
+        }
+        *row[i].number = kept;
+    }
+    m.cross_layers = m.cross_rank = 0;
+    assert_int_equal(trn_model_check(&m, NULL), TRN_OK);
+    m.tables = TRN_MODEL_TABLES;
+    for (int i = 0; i < TRN_MODEL_TABLES; i++) m.table_rows[i] = m.table_lookups[i] = 1;
+    assert_int_equal(trn_model_check(&m, NULL), TRN_OK);
+    m.table_rows[TRN_MODEL_TABLES - 1] = 0;
+    assert_int_equal(trn_model_check(&m, NULL), TRN_EINVAL);
+}
+
 /* ---- configurations ---- */
 
 #if defined(HAVE_CJSON)
@@ -750,6 +797,7 @@ int main(void)
         cmocka_unit_test(random_models),
         cmocka_unit_test(random_encoders),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(recommender_ends),
 #if defined(HAVE_CJSON)
         cmocka_unit_test(shipped_configurations),
         cmocka_unit_test(published_sizes),

@@ -304,6 +304,106 @@ static void all_of_a_layer(void **state)
         }
 }
 
+/* ---- a step: one lane for each stage ---- */
+
+enum { STAGES = 4, MOST = 9 };
+
+typedef struct block {
+    bool backward;
+    int number;
+    double start_s, end_s;
+} block;
+
+/* What a stage does, one after the other: as many forward as there are stages behind it, and one; then in turn. */
+static int order(int stage, int count, bool train, block *b)
+{
+    int ahead = STAGES - stage < count ? STAGES - stage : count, forward = 0, backward = 0, n = 0;
+    if (!train) ahead = count;
+    while (forward < ahead) b[n++] = (block){ .number = forward++ };
+    while (train && backward < count) {
+        b[n++] = (block){ .backward = true, .number = backward++ };
+        if (forward < count) b[n++] = (block){ .number = forward++ };
+    }
+    return n;
+}
+
+static const block *block_of(const block *b, int blocks, bool backward, int number)
+{
+    for (int i = 0; i < blocks; i++)
+        if (b[i].backward == backward && b[i].number == number) return &b[i];
+    return NULL;
+}
+
+/* When each block can begin, looked at again and again until nothing moves. */
+static void stages_in_turn(block b[STAGES][2 * MOST], int blocks, double forward_s, double backward_s)
+{
+    for (int again = 0; again < STAGES * blocks; again++)
+        for (int s = 0; s < STAGES; s++)
+            for (int i = 0; i < blocks; i++) {
+                block *x = &b[s][i];
+                const int other = x->backward ? s + 1 : s - 1;
+                const block *after = other == STAGES ? block_of(b[s], blocks, false, x->number)
+                                     : other >= 0    ? block_of(b[other], blocks, x->backward, x->number)
+                                                     : NULL;
+                x->start_s = fmax(i ? b[s][i - 1].end_s : 0, after ? after->end_s : 0);
+                x->end_s = x->start_s + (x->backward ? backward_s : forward_s);
+            }
+}
+
+static void a_pipeline(void **state)
+{
+    (void)state;
+    static const int64_t batch[] = { 8, 24, 4 * MOST }; /* of four replicas: 2, 6 and 9 microbatches */
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    for (int round = 0; round < 6; round++) {
+        block b[STAGES][2 * MOST];
+        const bool train = round < 3;
+        args = question(&llama8, &net, train ? TRN_JOB_TRAIN : TRN_JOB_PREFILL, batch[round % 3], 2048);
+        args.microbatch = 1;
+        trn_plan p = { .tp = 1, .cp = 1, .ep = 1, .dp = 4, .pp = STAGES };
+        if (trn_plan_evaluate(&args, &p) || !p.legal) fail_msg("%s%s", failure.text, p.why);
+        const int count = (int)p.microbatches, blocks = count * (train ? 2 : 1);
+        assert_int_equal(4 * count, batch[round % 3]);
+        for (int s = 0; s < STAGES; s++) assert_int_equal(order(s, count, train, b[s]), blocks);
+        stages_in_turn(b, blocks, p.time.forward_s, p.time.backward_s);
+        memset(&trace, 0, sizeof trace);
+        trace.event = event;
+        trace.capacity = EVENTS;
+        assert_int_equal(trn_plan_trace_step(&args, &p, &trace), TRN_OK);
+        int at[STAGES] = { 0 };
+        for (int64_t i = 0; i < trace.count; i++) {
+            char text[96];
+            const int s = event[i].track;
+            if (s >= STAGES) continue;
+            assert_true(at[s] < blocks);
+            const block *x = &b[s][at[s]++];
+            snprintf(text, sizeof text, "microbatch %d of %d", x->number + 1, count);
+            assert_string_equal(event[i].text, text);
+            assert_string_equal(event[i].name, x->backward ? "backward" : "forward");
+            if (fabs(event[i].start_s - x->start_s) > 1e-9 * p.time_s) fail_msg("stage %d: %s begins at %g, not %g", s,
+                                                                               text, event[i].start_s, x->start_s);
+            near(event[i].duration_s, x->end_s - x->start_s, "a block");
+        }
+        for (int s = 0; s < STAGES; s++) assert_int_equal(at[s], blocks);
+    }
+}
+
+/* What goes wrong while times are asked for is said. */
+static void no_times(void **state)
+{
+    (void)state;
+    trn_calibration absurd = trn_calibration_default();
+    trn_plan p = drawn(&llama8, TRN_JOB_TRAIN, (trn_plan){ .tp = 4, .cp = 1, .ep = 1, .dp = 4, .pp = 1 });
+    absurd.hbm = 2;
+    args.calibration = &absurd;
+    memset(&trace, 0, sizeof trace);
+    trace.event = event;
+    trace.capacity = EVENTS;
+    assert_int_equal(trn_plan_trace_layer(&args, &p, &trace), TRN_EINVAL);
+    assert_non_null(strstr(failure.text, "hbm"));
+    assert_int_equal(trn_plan_evaluate(&args, &p), TRN_EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +412,8 @@ int main(void)
         cmocka_unit_test(a_layer_of_experts),
         cmocka_unit_test(cut_sequences),
         cmocka_unit_test(all_of_a_layer),
+        cmocka_unit_test(a_pipeline),
+        cmocka_unit_test(no_times),
     };
     return cmocka_run_group_tests_name("plan_trace", tests, NULL, NULL);
 }

@@ -174,9 +174,44 @@ static void converted_weights(void **state)
     near(slow.time.products_s, evaluated(&args, degrees).time.products_s, 0.01, "products at the rate of BF16");
 }
 
+/* Of each list its first name, its last, and what is beside it. */
+static void names(void **state)
+{
+    (void)state;
+    assert_string_equal(trn_job_name(TRN_JOB_TRAIN), "train");
+    assert_string_equal(trn_job_name(TRN_JOB_DECODE), "decode");
+    assert_string_equal(trn_recompute_name(TRN_RECOMPUTE_AUTO), "auto");
+    assert_string_equal(trn_recompute_name(TRN_RECOMPUTE_FULL), "full");
+    assert_string_equal(trn_zero_name(TRN_ZERO_AUTO), "auto");
+    assert_string_equal(trn_plan_axis_name(TRN_AXIS_TP), "tp");
+    assert_string_equal(trn_plan_axis_name(TRN_AXIS_PP), "pp");
+    assert_string_equal(trn_precision_name(TRN_PRECISION_FP32), "fp32");
+    assert_string_equal(trn_plan_reason_name(TRN_PLAN_LEGAL), "legal");
+    assert_string_equal(trn_plan_reason_name(TRN_PLAN_HBM), "HBM");
+    assert_string_equal(trn_plan_part_name(TRN_PART_PRODUCTS), "products, TensorE");
+    assert_string_equal(trn_plan_part_name(TRN_PART_LOOKUPS), "embedding lookups");
+    for (int below = 0; below < 2; below++) {
+        assert_string_equal(trn_job_name(below ? (trn_job)-1 : TRN_JOB_COUNT), "unknown");
+        assert_string_equal(trn_recompute_name(below ? (trn_recompute)-1 : TRN_RECOMPUTE_COUNT), "unknown");
+        assert_string_equal(trn_zero_name(below ? (trn_zero)-1 : TRN_ZERO_COUNT), "unknown");
+        assert_string_equal(trn_plan_axis_name(below ? (trn_plan_axis)-1 : TRN_AXIS_COUNT), "unknown");
+        assert_string_equal(trn_plan_reason_name(below ? (trn_plan_reason)-1 : TRN_PLAN_REASON_COUNT), "unknown");
+        assert_string_equal(trn_plan_part_name(below ? (trn_plan_part)-1 : TRN_PART_COUNT), "unknown");
+    }
+    assert_int_equal(trn_job_from_name("decode"), TRN_JOB_DECODE);
+    assert_int_equal(trn_job_from_name("idle"), TRN_JOB_COUNT);
+    assert_int_equal(trn_job_from_name(NULL), TRN_JOB_COUNT);
+    trn_spec_field field;
+    int assumptions = 0;
+    while (trn_plan_assumption_at(assumptions, &field)) assumptions++;
+    assert_true(!trn_plan_assumption_at(-1, &field) && assumptions > 10);
+    assert_true(trn_plan_assumption_at(0, &field) && field.value > 0 && field.known == TRN_ASSUMED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names),
         cmocka_unit_test(zero),
         cmocka_unit_test(copies_of_kv_heads),
         cmocka_unit_test(sequence_parallelism),
