@@ -45,15 +45,12 @@ TRN_API trn_status trn_redistribute(const trn_redistribute_args *args);
 
 TRN_API trn_status trn_redistribute(const trn_redistribute_args *args)
 {
-    trni_way way;
+    trn_reshard_plan plan;
     TRNI_ENTER(args);
     trn_status status = trni_redistribute_check_run(args);
-    if (!status) status = trn_redistribute_plan(args, &way.plan);
+    if (!status) status = trn_redistribute_plan(args, &plan);
     if (status) return status;
-    way.ask = args;
-    way.by = NULL;
-    way.mine.view = NULL;
-    way.mine.memory = NULL;
+    trni_way way = { args, plan, args->from, NULL, { NULL, NULL }, NULL };
     status = trni_way_run(&way);
     trni_own_parts_free(&way.mine);
     return status;

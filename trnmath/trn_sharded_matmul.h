@@ -477,19 +477,14 @@ TRNI_FN trn_status trni_sharded_each(trni_sharded_run *r)
     const trni_sharded *s = &r->s;
     trn_tensor whole = s->product;
     trni_own_parts local = { NULL, NULL }, done = { NULL, NULL };
-    trni_way way;
     whole.format = TRN_F32; /* products are rounded where they are summed, or where they end */
     trn_redistribute_args ask = trni_sharded_redistribution(s, &s->plan.product, &s->dst_spec, &whole);
+    trni_way way = { &ask, s->plan.result, s->plan.product, NULL, { NULL, NULL }, NULL };
     trn_status status = trni_own_parts_make(&local, s->mesh, &s->plan.product, &whole, s->ask->error);
     if (!status) status = trni_own_parts_make(&done, s->mesh, &s->dst_spec, &whole, s->ask->error);
     if (!status) status = trni_sharded_local(r, local.view);
     ask.src = local.view;
     ask.dst = done.view;
-    way.ask = &ask;
-    way.by = NULL;
-    way.plan = s->plan.result;
-    way.mine.view = NULL;
-    way.mine.memory = NULL;
     if (!status) {
         status = trni_way_run(&way);
         trni_own_parts_free(&way.mine);

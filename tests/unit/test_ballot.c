@@ -181,6 +181,38 @@ static void tables_leave_room(void **state)
                          !strcmp(plain.row[i].field, plain.row[j].field));
 }
 
+/* A permutation's targets, an all-to-all's counts: each of them counts, and those of another collective none. */
+static void lists_of_a_collective(void **state)
+{
+    (void)state;
+    static const trn_collective other[] = { TRN_ALL_REDUCE, TRN_BROADCAST };
+    const trn_topology net = trn_topology_ring(4, 1e9, 1e-6);
+    int target[4] = { 1, 2, 3, 0 };
+    int64_t counts[16] = { 1, 2, 3 };
+    trn_collective_args a = { .net = &net, .op = TRN_PERMUTE, .targets = target, .counts = counts };
+    const uint64_t there = trni_hash_targets(&a);
+    for (int i = 0; i < 4; i++) {
+        const int kept = target[i];
+        target[i] = -1;
+        assert_true(trni_hash_targets(&a) != there);
+        target[i] = kept;
+    }
+    assert_true(trni_hash_targets(&a) == there && trni_hash_counts(&a) == 0);
+    a.op = TRN_ALL_TO_ALL;
+    const uint64_t counted = trni_hash_counts(&a);
+    for (int i = 0; i < 16; i++) {
+        counts[i] ^= 1;
+        assert_true(trni_hash_counts(&a) != counted);
+        counts[i] ^= 1;
+    }
+    a.counts = NULL;
+    assert_true(trni_hash_counts(&a) != counted && trni_hash_targets(&a) == 0);
+    for (int i = 0; i < 2; i++) {
+        a.op = other[i];
+        assert_true(trni_hash_targets(&a) == 0 && trni_hash_counts(&a) == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +225,7 @@ int main(void)
         cmocka_unit_test_setup(each_shared_word_counts, prepare),
         cmocka_unit_test_setup(who_fails_is_quoted, prepare),
         cmocka_unit_test_setup(tables_leave_room, prepare),
+        cmocka_unit_test(lists_of_a_collective),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

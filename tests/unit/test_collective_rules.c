@@ -321,13 +321,89 @@ static void test_busbw(void **state)
         assert_true(fabs(trn_collective_busbw_factor((trn_collective)op, 4) - of_four[op]) <= 0);
 }
 
+/* ---- hierarchies: which ways of the inner levels and of the outer one make sense, and what they are ---- */
+
+static trn_topology two_rings(int a, int b, trn_wiring inner, int top)
+{
+    trn_level level[3];
+    const int size[3] = { a, b, top };
+    memset(level, 0, sizeof level);
+    for (int l = 0; l < 3; l++) {
+        level[l].name = l == 0 ? "a" : l == 1 ? "b" : "top";
+        level[l].wiring = l < 2 ? inner : TRN_WIRING_SWITCH;
+        level[l].size = size[l];
+        level[l].bytes_per_s = 1e9;
+    }
+    return trn_topology_hierarchy("rings", 3, level);
+}
+
+/* Which of the twelve fit, a bit each: inner ways 0 to 3, for each of three outer ones. */
+static unsigned fitting(const trn_topology *net, trn_collective op, int ranks_per_chip)
+{
+    trni_layout l;
+    unsigned bits = 0;
+    const trn_collective_args args = { .net = net, .op = op, .ranks_per_chip = ranks_per_chip };
+    assert_int_equal(trni_layout_init(&l, &args), TRN_OK);
+    for (int v = 0; v < TRNI_INNERS * TRNI_OUTERS; v++) bits |= (unsigned)trni_hierarchy_fits(&l, v) << v;
+    return bits;
+}
+
+static void test_hierarchies(void **state)
+{
+    (void)state;
+    const trn_topology of_4 = two_rings(4, 4, TRN_WIRING_RING, 4), of_3 = two_rings(4, 4, TRN_WIRING_RING, 3),
+                       of_2 = two_rings(4, 4, TRN_WIRING_RING, 2), large = two_rings(8, 4, TRN_WIRING_RING, 4),
+                       huge = two_rings(64, 32, TRN_WIRING_RING, 4), hubs = two_rings(8, 8, TRN_WIRING_SWITCH, 4);
+    assert_int_equal(fitting(&of_4, TRN_ALL_REDUCE, 1), 0xddd);  /* rings, not pairs of cores */
+    assert_int_equal(fitting(&of_4, TRN_ALL_REDUCE, 2), 0xbbb);  /* pairs, not rings */
+    assert_int_equal(fitting(&of_4, TRN_ALL_TO_ALL, 2), 0xddd);  /* which sums alone have */
+    assert_int_equal(fitting(&of_3, TRN_ALL_REDUCE, 1), 0x0dd);  /* no halving of three, */
+    assert_int_equal(fitting(&of_2, TRN_ALL_REDUCE, 1), 0x00d);  /* nor anything but one exchange of two */
+    assert_int_equal(fitting(&large, TRN_ALL_REDUCE, 1), 0x555); /* 32 chips on rings do not send directly, */
+    assert_int_equal(fitting(&hubs, TRN_ALL_REDUCE, 1), 0xddd);  /* 64 behind switches do; */
+    assert_int_equal(fitting(&huge, TRN_ALL_REDUCE, 1), 0x111);  /* 2048 have no ring */
+}
+
+static void test_stages_of_a_hierarchy(void **state)
+{
+    (void)state;
+    static const trni_pattern inner[2][4][2] = {
+        { { TRNI_BOTH_WAYS, TRNI_BOTH_WAYS }, { TRNI_BOTH_WAYS, TRNI_BOTH_WAYS }, { TRNI_RING_UP, TRNI_RING_DOWN },
+          { TRNI_DIRECT, TRNI_DIRECT } },
+        { { TRNI_BOTH_WAYS, TRNI_BOTH_WAYS }, { TRNI_PAIRS_UP, TRNI_PAIRS_DOWN }, { TRNI_RING_UP, TRNI_RING_DOWN },
+          { TRNI_DIRECT, TRNI_DIRECT } },
+    };
+    const trn_topology net = two_rings(4, 4, TRN_WIRING_RING, 4);
+    for (int cores = 1; cores <= 2; cores++)
+        for (int v = 0; v < TRNI_INNERS * TRNI_OUTERS; v++) {
+            trni_layout l;
+            trni_schedule s;
+            const trn_collective_args args = { .net = &net, .op = TRN_ALL_REDUCE, .ranks_per_chip = cores };
+            assert_int_equal(trni_layout_init(&l, &args), TRN_OK);
+            if (!trni_hierarchy_fits(&l, v)) continue;
+            assert_int_equal(trni_layout_schedule(&l, TRN_HIERARCHICAL, v, &s), TRN_OK);
+            const int way = v % TRNI_INNERS;
+            assert_int_equal(s.block, 16 * cores);
+            for (int k = 0; k < s.channels; k++) {
+                const trni_cc_channel *c = &s.channel[k];
+                const trni_cc_stage *last = &c->stage[c->stages - 1];
+                if (way) assert_int_equal(c->stage[0].how, inner[cores - 1][way][k % 2]);
+                assert_int_equal(last->how, v / TRNI_INNERS == 0 ? TRNI_RING_UP : TRNI_DIRECT);
+                assert_int_equal(last->size, v / TRNI_INNERS == 2 ? 2 : 4);
+                assert_int_equal(last->stride, 16 * cores * (v / TRNI_INNERS == 2 ? 2 : 1));
+            }
+            trni_schedule_free(&s);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules),    cmocka_unit_test(test_rules_after_numbers),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_one_switch),
         cmocka_unit_test(test_names),    cmocka_unit_test(test_calibration),
-        cmocka_unit_test(test_busbw),
+        cmocka_unit_test(test_busbw),    cmocka_unit_test(test_hierarchies),
+        cmocka_unit_test(test_stages_of_a_hierarchy),
     };
     return cmocka_run_group_tests_name("collective rules", tests, NULL, NULL);
 }

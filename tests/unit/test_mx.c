@@ -1107,6 +1107,19 @@ static void wrong_tiles_are_refused(void **state)
     assert_int_equal(trn_mx_fp4_to_fp8(&f), TRN_EINVAL);
 }
 
+/* Scales of a data tile of so many partitions: as many rows, or 4, 8 or 12 fewer. */
+static void rows_of_a_scale_tile(void **state)
+{
+    (void)state;
+    for (int64_t partitions = -32; partitions <= 128; partitions += 16)
+        for (int64_t rows = -4; rows <= 136; rows++) {
+            const int64_t fewer = partitions - rows;
+            const bool tile = partitions > 0 && partitions % 32 == 0 && rows > 0 &&
+                              (fewer == 0 || fewer == 4 || fewer == 8 || fewer == 12);
+            assert_int_equal(trni_mx_is_tile(rows, partitions), tile);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1127,6 +1140,7 @@ int main(void)
         cmocka_unit_test(fp4_becomes_fp8),
         cmocka_unit_test(wrong_calls_are_refused_and_write_nothing),
         cmocka_unit_test(wrong_tiles_are_refused),
+        cmocka_unit_test(rows_of_a_scale_tile),
     };
     return cmocka_run_group_tests_name("mx", tests, NULL, NULL);
 }

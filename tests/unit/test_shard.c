@@ -285,6 +285,14 @@ static void test_replicas(void **state)
     assert_int_equal(trn_shard_replicas_equal(&args, &found), TRN_OK);
     assert_false(found.equal);
     assert_true(found.device == 3 && found.like == 2 && found.index[0] == 2 && found.index[1] == 1);
+    copy[3][5] ^= 1;
+    for (int k = 0; k < 8; k++) { /* each element counts, the last one, too */
+        copy[5][k] ^= 0x8000;
+        assert_int_equal(trn_shard_replicas_equal(&args, &found), TRN_OK);
+        assert_true(!found.equal && found.device == 5 && found.like == 4);
+        assert_true(found.index[0] == k / 2 && found.index[1] == k % 2);
+        copy[5][k] ^= 0x8000;
+    }
     part[1].format = TRN_F16;
     assert_int_equal(trn_shard_replicas_equal(&args, &found), TRN_EFORMAT);
     assert_string_equal(error.text, "parts[1] is float16 but parts[0], of which it is a copy, is bfloat16");

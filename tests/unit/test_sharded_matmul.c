@@ -359,17 +359,19 @@ static void test_large(void **state)
 {
     (void)state;
     enum { M = 210, N = 1100, K = 900, D = 6 };
-    static const trn_algorithm ways[] = { TRN_SWITCH_DIRECT, TRN_RING, TRN_BIDIRECTIONAL_RING, TRN_MESH };
+    static const trn_algorithm ways[] = { TRN_SWITCH_DIRECT, TRN_RING, TRN_BIDIRECTIONAL_RING, TRN_MESH,
+                                          TRN_MULTI_RING };
+    static const int torus[] = { 2, 3 }; /* the last: in two channels */
     static const char *const specs[] = { "()", "(x, *)", "(*, x)" };
     static uint16_t a[M * K], b[K * N], c[D][M * N], want[D][M * N];
     static float all[D][M * N];
     rng = 26;
     for (int i = 0; i < M * K; i++) a[i] = (uint16_t)(0x3f00 + below(0x100) + (one_in(2) ? 0x8000 : 0));
     for (int i = 0; i < K * N; i++) b[i] = (uint16_t)(0x3f00 + below(0x100) + (one_in(2) ? 0x8000 : 0));
-    net = trn_topology_switch(D, 1e9, 1e-6);
-    assert_int_equal(trn_mesh_init(&mesh, &net, "x=6"), TRN_OK);
     const trn_tensor wa = trn_tensor_2d(TRN_BF16, a, M, K), wb = trn_tensor_2d(TRN_BF16, b, K, N);
-    for (int i = 0; i < 4 * 3; i++) {
+    for (int i = 0; i < 5 * 3; i++) {
+        net = i < 4 * 3 ? trn_topology_switch(D, 1e9, 1e-6) : trn_topology_torus(2, torus, 1e9, 1e-6);
+        assert_int_equal(trn_mesh_init(&mesh, &net, "x=6"), TRN_OK);
         trn_tensor v[3][D], src[D], dst[D];
         trn_sharded_matmul_args s = { .mesh = &mesh, .m = M, .n = N, .k = K, .a = v[0], .b = v[1], .dst = v[2] };
         trn_collective_args sum = { .net = &net, .op = TRN_ALL_REDUCE, .src = src, .dst = dst, .wire = TRN_BF16 };

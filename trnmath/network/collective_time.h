@@ -164,6 +164,7 @@ TRNI_FN void trni_load_fullest(const trni_load *w, trni_run *run)
     for (int k = 0; k < w->layers; k++) {
         double most = 0, reached = 0;
         for (int64_t i = 0; i < links; i++) {
+            if (w->link[k * links + i] <= 0) continue; /* of a thousand chips each joined to each, nearly all */
             const double bytes = w->link[k * links + i] / (w->share ? w->share[i] : 1);
             const double s = bytes / w->rate[i % w->slots], reached_s = bytes / w->reached[i % w->slots];
             if (reached_s > reached) reached = reached_s;
