@@ -81,7 +81,7 @@ static void entries_in_order(void **state)
 static void mx_beyond_the_kernels(void **state)
 {
     (void)state;
-    enum { M = 6, N = 20, K = 256, D = 4 };
+    enum { M = 6, N = 270, K = 256, D = 4 }; /* a second tile of columns */
     static unsigned char a[M * K], b[K * N], a_scale[M * K / 32], b_scale[N * K / 32];
     static float c[D][M * N], expected[M * N], one[M * N];
     rng = 5;
