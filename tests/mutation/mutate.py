@@ -20,6 +20,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -222,6 +223,13 @@ def build(texts, mutants, targets, jobs):
 
 # ---- runs ----
 
+def as_from_a_shell(limit):
+    """In the child: so many seconds of a processor, and no signal is ignored, as nohup has it."""
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Test:
     def __init__(self, entry, arguments):
         properties = {p["name"]: p["value"] for p in entry.get("properties", [])}
@@ -240,7 +248,7 @@ class Test:
             environment["TRN_MUTANT_AT"] = str(notes)
         with subprocess.Popen(self.command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))) as child:
+                              preexec_fn=lambda: as_from_a_shell(limit)) as child:
             try:
                 return child.wait(timeout=30 + 10 * limit) == 0  # the processor's time is what counts, unless it sleeps
             except subprocess.TimeoutExpired:

@@ -392,6 +392,17 @@ static void limits(void **state)
     assert_int_equal(ask(TRN_TRAINIUM2, TRN_BF16, 16, 8192, 8192).limit, TRN_LIMIT_HBM);
     assert_int_equal(ask(TRN_TRAINIUM3, TRN_BF16, 16, 8192, 8192).limit, TRN_LIMIT_DMA);
     assert_int_equal(ask(TRN_TRAINIUM3, TRN_BF16, 4096, 8192, 8192).limit, TRN_LIMIT_TENSOR);
+    /* Loads of what is held and the time that the cold engine loses are the Tensor engine's, too. */
+    trn_core_cost cost = { .tensor_s = 4, .load_stationary_s = 2, .throttle_s = 1, .time_s = 9, .hbm_s = 7 };
+    assert_int_equal(trni_cost_limit(&cost), TRN_LIMIT_TENSOR);
+    cost.hbm_s = 7.01;
+    assert_int_equal(trni_cost_limit(&cost), TRN_LIMIT_HBM);
+    cost.dma_s = 7.02;
+    assert_int_equal(trni_cost_limit(&cost), TRN_LIMIT_DMA);
+    cost.startup_s = 7.03;
+    assert_int_equal(trni_cost_limit(&cost), TRN_LIMIT_STARTUP);
+    cost.time_s = 0;
+    assert_int_equal(trni_cost_limit(&cost), TRN_LIMIT_NONE);
     for (int i = TRN_LIMIT_NONE; i <= TRN_LIMIT_STARTUP; i++) assert_true(strlen(trn_limit_name((trn_limit)i)) > 2);
     assert_string_equal(trn_limit_name((trn_limit)9), "unknown");
     assert_string_equal(trn_operand_name(TRN_OPERAND_B), "b");
@@ -602,6 +613,10 @@ static void packs_by_hand(void **state)
         assert_int_equal(cost.tiles_at_once, row[i].at_once);
         assert_true(cost.utilisation <= 1);
     }
+    trn_matmul_cost_args sparse = question(TRN_TRAINIUM3, TRN_BF16, 32, 2048, 32); /* which has the array to itself */
+    sparse.sparse_m = 4, sparse.sparse_n = 16;
+    sparse.pack_tiles = true;
+    assert_int_equal(answer(&sparse).tiles_at_once, 1);
 }
 
 static void a_cold_tensor_engine(void **state)
@@ -688,6 +703,12 @@ static void refused(void **state)
         { { .a_format = TRN_BF16, .dst_format = (trn_format)99 }, TRN_EFORMAT, "dst_format" },
         { { .a_format = TRN_BF16, .generation = (trn_generation)7 }, TRN_EINVAL, "generation is 7" },
         { { .a_format = TRN_BF16, .mode = (trn_matmul_mode)9 }, TRN_EINVAL, "mode is 9" },
+        { { .a_format = TRN_BF16, .generation = TRN_TRAINIUM3, .m = 1, .n = 1, .k = 64, .sparse_m = 4 },
+          TRN_EINVAL,
+          "sparse pattern 4:0 is not 4:16" },
+        { { .a_format = TRN_BF16, .generation = TRN_TRAINIUM3, .m = 1, .n = 1, .k = 64, .sparse_n = 4 },
+          TRN_EINVAL,
+          "sparse pattern 0:4 is not 4:16" },
         { { .a_format = TRN_BF16, .stationary = (trn_operand)4 }, TRN_EINVAL, "stationary is 4" },
         { { .a_format = TRN_I8 }, TRN_EUNSUPPORTED, "int8" },
         { { .a_format = TRN_F6_E2M3 }, TRN_EUNSUPPORTED, "float6_e2m3fn" },

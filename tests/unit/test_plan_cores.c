@@ -152,6 +152,40 @@ static void replicas_on_a_chip(void **state)
     }
 }
 
+/* A sum over replicas of which some share a chip: scattered among these, summed between chips, gathered among these; of
+ * a scatter or a gather alone one of the two. */
+static void sums_of_replicas_on_a_chip(void **state)
+{
+    (void)state;
+    static const trn_collective op[] = { TRN_ALL_REDUCE, TRN_REDUCE_SCATTER, TRN_ALL_GATHER };
+    const unsigned dp = 1u << TRN_AXIS_DP;
+    const double bytes = 1e8;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    trn_plan_args args = question(&llama8, &net, TRN_JOB_TRAIN, 64, 4096);
+    args.lnc = 2;
+    for (int cores = 1; cores <= 4; cores *= 2) {
+        const int sharing = 4 / cores;
+        trni_plan_work w;
+        trni_plan_run r;
+        trn_plan p = { .tp_cores = cores, .cp = 1, .ep = 1, .dp = 16 * sharing, .pp = 1, .microbatch = 1 };
+        assert_int_equal(trni_plan_work_begin(&w, &args, 1 << 10), TRN_OK);
+        trni_plan_count_tp(&w, &p);
+        assert_true(trni_plan_fills(&w, &p) && trni_plan_sharing(&w, &p) == sharing);
+        trni_plan_run_begin(&w, &p, false, &r);
+        const double own = bytes / sharing;
+        const double scatter = trni_plan_run_collective(&r, 0, TRN_REDUCE_SCATTER, own, sharing, NULL);
+        const double gather = trni_plan_run_collective(&r, 0, TRN_ALL_GATHER, own, sharing, NULL);
+        assert_true(sharing == 1 ? scatter + gather <= 0 : scatter > 0 && gather > 0);
+        for (int i = 0; i < 3; i++) {
+            const double between = trni_plan_run_collective(&r, dp, op[i], own, 1, NULL);
+            const double inside = (i != 2 ? scatter : 0) + (i != 1 ? gather : 0);
+            near(trni_plan_shared_collective(&r, dp, op[i], bytes), between + inside, 1e-12, trn_collective_name(op[i]));
+        }
+        assert_int_equal(w.status, TRN_OK);
+        trni_plan_work_end(&w);
+    }
+}
+
 static void refused(const trn_plan_args *args, const char *says)
 {
     trn_plan_list list;
@@ -223,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chips_of_cores),     cmocka_unit_test(whole_chips), cmocka_unit_test(all_of_them),
         cmocka_unit_test(replicas_on_a_chip), cmocka_unit_test(refusals),    cmocka_unit_test(pictures),
+        cmocka_unit_test(sums_of_replicas_on_a_chip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,6 +248,46 @@ static void large_groups(void **state)
         }
 }
 
+/* More ports than a mesh takes: in one piece, or in two of the factors that a mesh takes, whichever is the fastest. */
+static void ports_in_two_factors(void **state)
+{
+    (void)state;
+    static const int ports[] = { 256, 16256, 381 }; /* 2 x 128; 127 x 128; 3 x 127 */
+    const unsigned axes = 1u << TRN_AXIS_DP;
+    int two = 0;
+    for (int k = 0; k < 3; k++) {
+        const trn_topology net = servers(TRN_TRN1_ULTRACLUSTER, ports[k]);
+        const trn_plan_args args = { .model = &tiny, .net = &net, .batch = 1, .sequence = 1 };
+        const trn_plan all = { .tp = 1, .cp = 1, .ep = 1, .dp = net.chips, .pp = 1 };
+        trni_plan_work w;
+        trni_plan_place place;
+        assert_int_equal(trni_plan_work_begin(&w, &args, 1 << 10), TRN_OK);
+        trni_plan_place_plan(&net, &all, &place);
+        const int reach = trni_plan_place_reach(&place, axes);
+        const trni_plan_place outer = trni_plan_place_within(&place, axes, reach, reach);
+        assert_int_equal(trni_plan_place_count(&outer, axes), ports[k]);
+        for (int op = 0; op <= TRN_ALL_REDUCE; op++)
+            for (double bytes = 1 << 16; bytes <= 1e10; bytes *= 16) {
+                const trn_collective o = (trn_collective)op;
+                double best = trni_plan_request(&w, &outer, axes, o, bytes).expected_s;
+                const double whole = best;
+                for (int a = 2; a <= 128; a++)
+                    for (int b = 2; b <= 128; b++) {
+                        if (a * b != ports[k]) continue;
+                        const trni_plan_place x = trni_plan_ports(&outer, axes, reach, a);
+                        const trni_plan_place y = trni_plan_ports(&outer, axes, reach, b);
+                        best = fmin(best, trni_plan_request_inside(&w, &x, axes, o, bytes).expected_s +
+                                              trni_plan_request(&w, &y, axes, o, bytes / a).expected_s);
+                    }
+                const double found = trni_plan_across(&w, &outer, axes, o, bytes, reach).expected_s;
+                if (fabs(found - best) > 1e-12 * best) fail_msg("%d ports: %g, not %g", ports[k], found, best);
+                two += best < whole;
+            }
+        trni_plan_work_end(&w);
+    }
+    assert_true(two > 0);
+}
+
 /* 400,000 chips in no time, and not faster than 64. */
 static void whole_clusters(void **state)
 {
@@ -297,6 +337,7 @@ int main(void)
         cmocka_unit_test(parts_cost_the_same),
         cmocka_unit_test(lines_are_costs),
         cmocka_unit_test(large_groups),
+        cmocka_unit_test(ports_in_two_factors),
         cmocka_unit_test(whole_clusters),
         cmocka_unit_test(refusals),
     };

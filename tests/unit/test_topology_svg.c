@@ -327,6 +327,42 @@ static void one_level_is_a_circle(void **state)
     }
 }
 
+/* One level that counts: a size of 1 does not, a level that others wire does. */
+static void what_is_a_circle(void **state)
+{
+    (void)state;
+    static const struct {
+        trn_wiring wiring[2];
+        int size[2];
+        bool circle;
+    } row[] = {
+        { { TRN_WIRING_RING, TRN_WIRING_RING }, { 6, 1 }, true },  { { TRN_WIRING_RING, TRN_WIRING_RING }, { 1, 6 }, true },
+        { { TRN_WIRING_RING, TRN_WIRING_RING }, { 6, 2 }, false }, { { TRN_WIRING_NONE, TRN_WIRING_SWITCH }, { 3, 2 }, false },
+        { { TRN_WIRING_NONE, TRN_WIRING_SWITCH }, { 1, 5 }, true },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        trn_level level[2];
+        static trni_canvas paper;
+        trni_drawing n;
+        memset(level, 0, sizeof level);
+        memset(&paper, 0, sizeof paper);
+        memset(&n, 0, sizeof n);
+        for (int l = 0; l < 2; l++) {
+            level[l].name = l ? "outer" : "inner";
+            level[l].wiring = row[i].wiring[l];
+            level[l].size = row[i].size[l];
+            level[l].bytes_per_s = 1e9;
+        }
+        const trn_topology net = trn_topology_hierarchy("two levels", 2, level);
+        assert_int_equal(net.chips, row[i].size[0] * row[i].size[1]);
+        paper.net = &net;
+        n.paper = &paper;
+        n.levels = 2;
+        n.chips = net.chips;
+        if (trni_circle_fits(&n) != row[i].circle) fail_msg("row %u", i);
+    }
+}
+
 static void far_too_many_chips_are_a_small_picture(void **state)
 {
     const int huge[] = { 400, 1000 }, four[] = { 4, 4, 4, 4 };
@@ -424,6 +460,7 @@ int main(void)
         cmocka_unit_test(systems_are_drawn_link_by_link),
         cmocka_unit_test(pictures_are_what_they_were),
         cmocka_unit_test(one_level_is_a_circle),
+        cmocka_unit_test(what_is_a_circle),
         cmocka_unit_test(far_too_many_chips_are_a_small_picture),
         cmocka_unit_test(any_network_is_well_formed),
         cmocka_unit_test(names_may_be_missing),

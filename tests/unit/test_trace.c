@@ -245,6 +245,56 @@ static void pictures_are_well_formed_and_small(void **state)
         }
 }
 
+/* Names of a file in a picture: what is no letter is a blank, what is no UTF-8 a question mark. */
+static void strange_names_in_pictures(void **state)
+{
+    (void)state;
+    trn_trace_event event[2];
+    trn_trace t = { .event = event, .capacity = 2, .track = { "A\x02" "B" }, .tracks = 1, .title = "a\x01\t<\x7f>\xff" };
+    paper p = { NULL, 0, 0 };
+    trn_trace_add(&t, 0, "long\x1b", 0, 1, "");
+    trn_trace_add(&t, 0, "thin", 2, 1e-6, "");
+    const trn_trace_svg_args args = { .trace = &t, .write = keep, .user = &p };
+    trn_trace_svg(&args);
+    assert_non_null(strstr(p.text, "a  &lt; &gt;?"));
+    assert_non_null(strstr(p.text, ">A B</text>"));
+    assert_non_null(strstr(p.text, "<title>long , "));
+    assert_null(strstr(p.text, "\\u00"));
+    for (int i = 0; i < TRNI_SVG_COLOURS; i++) { /* in either scheme */
+        char colour[32];
+        snprintf(colour, sizeof colour, ".c%d { fill: #", i);
+        const char *first = strstr(p.text, colour);
+        assert_non_null(first);
+        assert_non_null(strstr(first + 1, colour));
+    }
+    assert_non_null(strstr(p.text, "width=\"0.70\"")); /* what is thin can still be seen */
+    free(p.text);
+}
+
+/* Golden: hashes of pictures as this version draws them, so that no line moves unnoticed; what they are made of is
+ * checked elsewhere in this file. When they are to change, these are what the test prints. */
+static void pictures_are_what_they_were(void **state)
+{
+    (void)state;
+    static const uint64_t golden[] = { 0xd57e8e07ff300a70, 0x6ecf8d2bd46b1d42, 0x2cf4833486e0588f, 0x7d9cbd222c5eda55 };
+    bool same = true;
+    for (unsigned i = 0; i < sizeof golden / sizeof golden[0]; i++) {
+        trn_trace t = made(i < 2 ? 40 : 3000, i);
+        paper p = { NULL, 0, 0 };
+        uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+        t.title = "golden";
+        const trn_trace_svg_args args = { .trace = &t, .write = keep, .user = &p, .start_s = i % 2 ? 1e-6 : 0,
+                                          .end_s = i % 2 ? 4e-6 : 0, .width = i % 2 ? 640 : 0 };
+        trn_trace_svg(&args);
+        for (size_t k = 0; k < p.used; k++) hash = (hash ^ (unsigned char)p.text[k]) * 0x100000001b3u;
+        if (hash != golden[i]) print_message("0x%016llx, ", (unsigned long long)hash);
+        same = same && hash == golden[i];
+        free(p.text);
+        free(t.event);
+    }
+    assert_true(same);
+}
+
 /* Thin events of one pixel become one bar that says how many they are; the shares in front add up. */
 static void thin_events_join_and_shares_are_right(void **state)
 {
@@ -280,6 +330,8 @@ int main(void)
         cmocka_unit_test(sorting_is_by_time),
         cmocka_unit_test(pictures_are_well_formed_and_small),
         cmocka_unit_test(thin_events_join_and_shares_are_right),
+        cmocka_unit_test(strange_names_in_pictures),
+        cmocka_unit_test(pictures_are_what_they_were),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
