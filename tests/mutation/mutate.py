@@ -224,9 +224,9 @@ def build(texts, mutants, targets, jobs):
 # ---- runs ----
 
 def as_from_a_shell(limit):
-    """In the child: so many seconds of a processor, and no signal is ignored, as nohup has it."""
+    """In the child: so many seconds of a processor, and no signal is ignored, as behind nohup or '&'."""
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
 
 

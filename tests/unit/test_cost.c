@@ -403,6 +403,15 @@ static void limits(void **state)
     assert_int_equal(trni_cost_limit(&cost), TRN_LIMIT_STARTUP);
     cost.time_s = 0;
     assert_int_equal(trni_cost_limit(&cost), TRN_LIMIT_NONE);
+    /* Of two formats with one peak on a core the first one's published rate counts. */
+    trn_chip_spec chip = *trn_chip_spec_of(TRN_TRAINIUM1);
+    const trni_speed speed = { .mode = TRN_MODE_PLAIN, .published = true };
+    chip.bf16_flops_per_s = 1e14;
+    chip.f8_flops_per_s = 3e14;
+    near(trni_cost_spec(&chip, &speed, TRN_BF16, TRN_F8_E4M3), 1e14 / chip.cores, 1e-12, "BF16 first");
+    near(trni_cost_spec(&chip, &speed, TRN_F8_E4M3, TRN_BF16), 3e14 / chip.cores, 1e-12, "FP8 first");
+    near(trni_cost_spec(&chip, &speed, TRN_F32, TRN_BF16), chip.f32_flops_per_s / chip.cores, 1e-12, "F32 is slower");
+    near(trni_cost_spec(&chip, &speed, TRN_BF16, TRN_F32), chip.f32_flops_per_s / chip.cores, 1e-12, "F32 is slower");
     for (int i = TRN_LIMIT_NONE; i <= TRN_LIMIT_STARTUP; i++) assert_true(strlen(trn_limit_name((trn_limit)i)) > 2);
     assert_string_equal(trn_limit_name((trn_limit)9), "unknown");
     assert_string_equal(trn_operand_name(TRN_OPERAND_B), "b");

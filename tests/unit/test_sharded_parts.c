@@ -260,6 +260,54 @@ static void dear_ways_are_left_out(void **state)
     trni_search_free(&s);
 }
 
+/* Does a step of the search from `from` to the whole come to this sharding? */
+static bool is_tried(trni_breadth breadth, const char *from, const char *to)
+{
+    const int64_t shape[] = { 64, 64, 64 };
+    trn_redistribute_args args = { .mesh = &mesh, .global = trn_tensor_nd(TRN_BF16, NULL, 3, shape), .error = &error };
+    trn_pspec at, there;
+    assert_int_equal(trn_pspec_parse(&at, &mesh, from), TRN_OK);
+    assert_int_equal(trn_pspec_parse(&there, &mesh, to), TRN_OK);
+    trni_search s = searched(&args);
+    s.to.rank = 3;
+    s.goal_s = -1;
+    s.most_work = 1e12;
+    s.closes = at.sum;
+    s.goal = trni_state_key(&s.to);
+    assert_int_equal(trni_search_begin_at(&s, &at, breadth), TRN_OK);
+    s.most_work = 1e12;
+    assert_int_equal(trni_try_all(&s, 0), TRN_OK);
+    const bool found = trni_node_find(&s, trni_state_key(&there)) >= 0;
+    trni_search_free(&s);
+    return found;
+}
+
+/* Where many axes are, the first searches take only what the goal suggests; a wider one gathers, exchanges and sums in
+ * every way; the widest shares out and changes places, too. */
+static void breadths_of_a_search(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to;
+        trni_breadth least;
+    } row[] = {
+        { "(a, b, c)", "(*, b, c)", TRNI_PLAIN_GUESS },
+        { "(a, b, c)", "(*, *, *)", TRNI_PLAIN_GUESS },
+        { "(a, b, c)", "(*, *, c)", TRNI_SOME_MOVES },
+        { "(a, b, c)", "(*, (b, a), c)", TRNI_SOME_MOVES },
+        { "(a, b, c)", "((a, e), b, c)", TRNI_ALL_MOVES },
+        { "(a, *, *) + sum(b, c)", "(a, *, *)", TRNI_PLAIN_GUESS },
+        { "(a, *, *) + sum(b, c)", "(a, *, *) + sum(c)", TRNI_SOME_MOVES },
+        { "(a, *, *) + sum(b, c)", "(a, c, *) + sum(b)", TRNI_ALL_MOVES },
+    };
+    net = trn_topology_ring(64, 1e9, 1e-6);
+    assert_int_equal(trn_mesh_init(&mesh, &net, "a=2,b=2,c=2,d=2,e=2,f=2"), TRN_OK);
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
+        for (int breadth = TRNI_PLAIN_GUESS; breadth <= TRNI_ALL_MOVES; breadth++)
+            if (is_tried((trni_breadth)breadth, row[i].from, row[i].to) != (breadth >= (int)row[i].least))
+                fail_msg("%s to %s, breadth %d", row[i].from, row[i].to, breadth);
+}
+
 static void no_more_nodes(void **state)
 {
     (void)state;
@@ -287,6 +335,7 @@ int main(void)
         cmocka_unit_test(shardings_are_compared),
         cmocka_unit_test(work_of_a_price),
         cmocka_unit_test(dear_ways_are_left_out),
+        cmocka_unit_test(breadths_of_a_search),
         cmocka_unit_test(no_more_nodes),
     };
     return cmocka_run_group_tests_name("sharded_parts", tests, NULL, NULL);

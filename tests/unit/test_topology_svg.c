@@ -336,8 +336,10 @@ static void what_is_a_circle(void **state)
         int size[2];
         bool circle;
     } row[] = {
-        { { TRN_WIRING_RING, TRN_WIRING_RING }, { 6, 1 }, true },  { { TRN_WIRING_RING, TRN_WIRING_RING }, { 1, 6 }, true },
-        { { TRN_WIRING_RING, TRN_WIRING_RING }, { 6, 2 }, false }, { { TRN_WIRING_NONE, TRN_WIRING_SWITCH }, { 3, 2 }, false },
+        { { TRN_WIRING_RING, TRN_WIRING_RING }, { 6, 1 }, true },
+        { { TRN_WIRING_RING, TRN_WIRING_RING }, { 1, 6 }, true },
+        { { TRN_WIRING_RING, TRN_WIRING_RING }, { 6, 2 }, false },
+        { { TRN_WIRING_NONE, TRN_WIRING_SWITCH }, { 3, 2 }, false },
         { { TRN_WIRING_NONE, TRN_WIRING_SWITCH }, { 1, 5 }, true },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {

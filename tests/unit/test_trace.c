@@ -250,8 +250,9 @@ static void strange_names_in_pictures(void **state)
 {
     (void)state;
     trn_trace_event event[2];
-    trn_trace t = { .event = event, .capacity = 2, .track = { "A\x02" "B" }, .tracks = 1, .title = "a\x01\t<\x7f>\xff" };
+    trn_trace t = { .event = event, .capacity = 2, .track = { "A\x02" "B" }, .tracks = 1 };
     paper p = { NULL, 0, 0 };
+    t.title = "a\x01\t<\x7f>\xff";
     trn_trace_add(&t, 0, "long\x1b", 0, 1, "");
     trn_trace_add(&t, 0, "thin", 2, 1e-6, "");
     const trn_trace_svg_args args = { .trace = &t, .write = keep, .user = &p };
