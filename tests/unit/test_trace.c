@@ -245,7 +245,7 @@ static void pictures_are_well_formed_and_small(void **state)
         }
 }
 
-/* Names of a file in a picture: what is no letter is a blank, what is no UTF-8 a question mark. */
+/* Names of a file in a picture: what is not seen is shown, what is no UTF-8 a question mark. */
 static void strange_names_in_pictures(void **state)
 {
     (void)state;
@@ -257,10 +257,9 @@ static void strange_names_in_pictures(void **state)
     trn_trace_add(&t, 0, "thin", 2, 1e-6, "");
     const trn_trace_svg_args args = { .trace = &t, .write = keep, .user = &p };
     trn_trace_svg(&args);
-    assert_non_null(strstr(p.text, "a  &lt; &gt;?"));
-    assert_non_null(strstr(p.text, ">A B</text>"));
-    assert_non_null(strstr(p.text, "<title>long , "));
-    assert_null(strstr(p.text, "\\u00"));
+    assert_non_null(strstr(p.text, "a\\u0001\\u0009&lt;\\u007f&gt;?"));
+    assert_non_null(strstr(p.text, ">A\\u0002B</text>"));
+    assert_non_null(strstr(p.text, "<title>long\\u001b, "));
     for (int i = 0; i < 10; i++) { /* in either scheme */
         char colour[32];
         snprintf(colour, sizeof colour, ".c%d { fill: #", i);
@@ -277,7 +276,7 @@ static void strange_names_in_pictures(void **state)
 static void pictures_are_what_they_were(void **state)
 {
     (void)state;
-    static const uint64_t golden[] = { 0xd57e8e07ff300a70, 0x6ecf8d2bd46b1d42, 0x2cf4833486e0588f, 0x7d9cbd222c5eda55 };
+    static const uint64_t golden[] = { 0x82bba4d43d0a3f08, 0x49213a4ecb2ac858, 0x0f173af2b540af5f, 0xbf56837e5f0c9fdd };
     bool same = true;
     for (unsigned i = 0; i < sizeof golden / sizeof golden[0]; i++) {
         trn_trace t = made(i < 2 ? 40 : 3000, i);
