@@ -4,51 +4,16 @@
  * Every instruction that takes such views runs a second time on rows that plain loops of this file have gathered, and
  * that they scatter afterwards.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "trnmath/trn_core.h"
+#include "unit/core_steps.h"
 
-static trn_core core;
-static void *room;
 static uint64_t seed = 1;
 
 static int below(int n)
 {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     return (int)((seed >> 33) % (uint64_t)n);
-}
-
-static void begin(trn_generation generation)
-{
-    trn_core_args args;
-    memset(&args, 0, sizeof args);
-    args.generation = generation;
-    args.memory_bytes = trn_core_memory_bytes(TRN_TRAINIUM3);
-    if (!room) room = malloc(args.memory_bytes);
-    args.memory = room;
-    assert_int_equal(trn_core_begin(&core, &args), TRN_OK);
-}
-
-static void expect(const char *sentence)
-{
-    const char *text;
-    if (trn_core_status(&core, &text) == TRN_OK) fail_msg("nothing failed; expected: %s", sentence);
-    assert_string_equal(text, sentence);
-    begin(TRN_TRAINIUM3);
-}
-
-static void fine(void)
-{
-    const char *text;
-    if (trn_core_status(&core, &text) != TRN_OK) fail_msg("%s", text);
 }
 
 /* ---- views and elements, plainly ---- */
@@ -384,7 +349,7 @@ static void mx_products(void **state)
     trn_nc_matmul_mx_args half = args;
     half.moving_scale = plain.moving_scale;
     trn_core_nc_matmul_mx(&core, &half);
-    expect("instruction 3, nc_matmul_mx: moving and moving_scale are one tensor: both are indirect views by the same "
+    told("instruction 3, nc_matmul_mx: moving and moving_scale are one tensor: both are indirect views by the same "
            "index, or neither is");
 }
 
@@ -415,14 +380,6 @@ static void as_many_as_the_index_has(void **state)
 
 /* ---- what is written, what has to be ---- */
 
-static void copy(trn_tensor dst, trn_tensor src, trn_engine engine)
-{
-    const trn_tensor_copy_args args = { .dst = dst, .src = src, .engine = engine };
-    trn_core_tensor_copy(&core, &args);
-}
-
-static trn_tensor tile(const char *name, int elements) { return trn_core_sbuf(&core, name, TRN_F32, 16, elements); }
-
 static trn_tensor row_of(int from)
 {
     const trn_tensor index = trn_core_sbuf(&core, "index", TRN_U16, 16, 1);
@@ -435,14 +392,14 @@ static void unwritten_elements(void **state)
 {
     (void)state;
     begin(TRN_TRAINIUM3);
-    trn_tensor data = tile("data", 64), dst = tile("dst", 16);
+    trn_tensor data = tile("data", 16, 64), dst = tile("dst", 16, 16);
     trn_core_written(&core, trn_tensor_slice(data, 1, 16, 32));
     copy(dst, view(data, row_of(16), 16), TRN_ENGINE_VECTOR); /* those alone that the index names */
     fine();
     copy(dst, view(data, row_of(40), 16), TRN_ENGINE_VECTOR);
-    expect("instruction 1, tensor_copy: src reads partition 0, element 48 of 'data', which nothing has written");
+    told("instruction 1, tensor_copy: src reads partition 0, element 48 of 'data', which nothing has written");
 
-    data = tile("data", 64), dst = tile("dst", 64);
+    data = tile("data", 16, 64), dst = tile("dst", 16, 64);
     trn_core_written(&core, data);
     copy(view(dst, row_of(8), 16), trn_tensor_slice(data, 1, 0, 16), TRN_ENGINE_VECTOR);
     static float host[16 * 64];
@@ -452,17 +409,17 @@ static void unwritten_elements(void **state)
     fine();
     const trn_dma_copy_args beyond = { .dst = trn_tensor_slice(hbm, 1, 0, 16), .src = trn_tensor_slice(dst, 1, 9, 16) };
     trn_core_dma_copy(&core, &beyond);
-    expect("instruction 2, dma_copy: src reads partition 0, element 24 of 'dst', which nothing has written");
+    told("instruction 2, dma_copy: src reads partition 0, element 24 of 'dst', which nothing has written");
 
-    data = tile("data", 64), dst = tile("dst", 16);
+    data = tile("data", 16, 64), dst = tile("dst", 16, 16);
     trn_core_written(&core, data);
     copy(dst, view(data, trn_core_sbuf(&core, "empty", TRN_U16, 16, 1), 16), TRN_ENGINE_VECTOR);
-    expect("instruction 0, tensor_copy: index reads partition 0, element 0 of 'empty', which nothing has written");
+    told("instruction 0, tensor_copy: index reads partition 0, element 0 of 'empty', which nothing has written");
 
     /* Strict: nothing unwritten is carried into an indirect dst. */
-    dst = tile("dst", 64);
-    copy(view(dst, row_of(0), 16), tile("nothing", 16), TRN_ENGINE_VECTOR);
-    expect("instruction 0, tensor_copy: src reads partition 0, element 0 of 'nothing', which nothing has written");
+    dst = tile("dst", 16, 64);
+    copy(view(dst, row_of(0), 16), tile("nothing", 16, 16), TRN_ENGINE_VECTOR);
+    told("instruction 0, tensor_copy: src reads partition 0, element 0 of 'nothing', which nothing has written");
 }
 
 /* ---- refusals ---- */
@@ -471,29 +428,30 @@ static void views_that_cannot_be(void **state)
 {
     (void)state;
     begin(TRN_TRAINIUM2);
-    trn_tensor data = tile("data", 64), index = row_of(0);
+    trn_tensor data = tile("data", 16, 64), index = row_of(0);
     trn_tensor v = view(data, index, 16);
     assert_int_equal(v.rank, 0);
     expect("trn_core_indirect: Trainium2 has no indirect views; Trainium3 does");
-    data = tile("data", 64), index = row_of(0);
+    begin(TRN_TRAINIUM3);
+    data = tile("data", 16, 64), index = row_of(0);
     view(data, index, 33);
-    expect("trn_core_indirect: count is 33; an index of 1 columns has 1 to 32");
-    data = tile("data", 64);
+    told("trn_core_indirect: count is 33; an index of 1 columns has 1 to 32");
+    data = tile("data", 16, 64);
     v = view(data, data, 16);
     assert_int_equal(v.shape[1], 16); /* there is memory behind it */
     memset(v.data, 0, 16 * 16 * sizeof(float));
-    expect("trn_core_indirect: index is float32; it is uint16, uint32 or int32");
+    told("trn_core_indirect: index is float32; it is uint16, uint32 or int32");
     view(trn_core_sbuf(&core, "wide", TRN_F32, 32, 4), row_of(0), 1);
-    expect("trn_core_indirect: data has 32 partitions, index 16");
-    data = tile("data", 64), index = row_of(0);
+    told("trn_core_indirect: data has 32 partitions, index 16");
+    data = tile("data", 16, 64), index = row_of(0);
     view(view(data, index, 16), index, 16);
-    expect("trn_core_indirect: data is an indirect view itself");
+    told("trn_core_indirect: data is an indirect view itself");
     index = trn_core_sbuf(&core, "long", TRN_U16, 128, 2000);
     view(trn_core_sbuf(&core, "data", TRN_F32, 128, 64), index, 8193);
-    expect("trn_core_indirect: 8193 elements of 128 partitions; there is room for 4194304 bytes");
-    const trn_indirect_args odd = { .data = tile("data", 64), .index = row_of(0), .count = 1, .inner = 4 };
+    told("trn_core_indirect: 8193 elements of 128 partitions; there is room for 4194304 bytes");
+    const trn_indirect_args odd = { .data = tile("data", 16, 64), .index = row_of(0), .count = 1, .inner = 4 };
     trn_core_indirect(&core, &odd);
-    expect("trn_core_indirect: data is [P, F ...], or [P, F ..., inner] with an inner of 2 to 4; inner is 4");
+    told("trn_core_indirect: data is [P, F ...], or [P, F ..., inner] with an inner of 2 to 4; inner is 4");
 }
 
 static void operands_that_cannot_be(void **state)
@@ -501,73 +459,73 @@ static void operands_that_cannot_be(void **state)
     (void)state;
     static float host[16 * 64];
     begin(TRN_TRAINIUM3);
-    trn_tensor data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16), v;
+    trn_tensor data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16, 16), v;
     copy(dst, view(data, row_of(0), 16), TRN_ENGINE_GPSIMD);
-    expect("instruction 0, tensor_copy: src is an indirect view, which engine gpsimd does not follow here");
+    told("instruction 0, tensor_copy: src is an indirect view, which engine gpsimd does not follow here");
 
-    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16);
+    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16, 16);
     const trn_tensor_tensor_args sum = { .dst = dst, .data1 = dst, .data2 = view(data, row_of(0), 16),
                                          .op = TRN_ALU_ADD };
     trn_core_tensor_tensor(&core, &sum);
-    expect("instruction 0, tensor_tensor: data2 is an indirect view, which this operand cannot be");
+    told("instruction 0, tensor_tensor: data2 is an indirect view, which this operand cannot be");
 
     data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64);
     const trn_tensor hbm = trn_core_hbm(&core, "host", trn_tensor_2d(TRN_F32, host, 16, 16));
     const trn_dma_copy_args move = { .dst = hbm, .src = view(data, row_of(0), 16) };
     trn_core_dma_copy(&core, &move);
-    expect("instruction 0, dma_copy: src is an indirect view, which this operand cannot be");
+    told("instruction 0, dma_copy: src is an indirect view, which this operand cannot be");
 
-    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16);
+    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16, 16);
     copy(dst, view(data, row_of(50), 16), TRN_ENGINE_VECTOR);
-    expect("instruction 0, tensor_copy: index [14, 0] of src is 64, beyond its 64 elements");
+    told("instruction 0, tensor_copy: index [14, 0] of src is 64, beyond its 64 elements");
 
-    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 20);
+    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16, 20);
     copy(dst, view(data, row_of(0), 20), TRN_ENGINE_VECTOR);
-    expect("instruction 0, tensor_copy: src takes 20 elements; an index of 1 columns has 16 on vector");
+    told("instruction 0, tensor_copy: src takes 20 elements; an index of 1 columns has 16 on vector");
 
-    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 8);
+    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16, 8);
     copy(dst, trn_tensor_slice(view(data, row_of(0), 16), 1, 0, 8), TRN_ENGINE_VECTOR);
-    expect("instruction 0, tensor_copy: src is cut from an indirect view; such a view is taken as it is");
+    told("instruction 0, tensor_copy: src is cut from an indirect view; such a view is taken as it is");
 
-    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16);
+    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16, 16);
     const trn_tensor index = row_of(0), first = view(data, index, 16);
     for (int i = 0; i < 1023; i++) view(data, index, 16);
     copy(dst, first, TRN_ENGINE_VECTOR);
     fine();
     view(data, index, 16);
     copy(dst, first, TRN_ENGINE_VECTOR);
-    expect("instruction 1, tensor_copy: src is an indirect view that is forgotten: 1024 others were made since");
+    told("instruction 1, tensor_copy: src is an indirect view that is forgotten: 1024 others were made since");
 
-    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16);
+    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16, 16);
     const trn_tensor last = row_of(0);
     for (int i = 0; i < 1025; i++) v = view(data, last, 16);
     copy(dst, trn_tensor_2d(TRN_F32, v.data, 16, 16), TRN_ENGINE_VECTOR); /* its memory without its number */
-    expect("instruction 0, tensor_copy: src is cut from an indirect view; such a view is taken as it is");
+    told("instruction 0, tensor_copy: src is cut from an indirect view; such a view is taken as it is");
 
     const trn_tensor wide = offsets(TRN_U16, 128, 512, 64, false, 16);
     data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 128, 64), dst = trn_core_sbuf(&core, "dst", TRN_F32, 128, 64);
     copy(view(dst, wide, 4096), view(data, wide, 4096), TRN_ENGINE_VECTOR); /* two halves of the room */
     fine();
     copy(view(dst, wide, 4097), view(data, wide, 4097), TRN_ENGINE_VECTOR);
-    expect("instruction 1, tensor_copy: src: the indirect views of one instruction have room for 4194304 bytes");
+    told("instruction 1, tensor_copy: src: the indirect views of one instruction have room for 4194304 bytes");
 
     data = numbers(TRN_SPACE_PSUM, "data", TRN_F32, 16, 64), dst = numbers(TRN_SPACE_SBUF, "dst", TRN_F32, 16, 16);
     copy(view(data, row_of(0), 16), dst, TRN_ENGINE_SCALAR);
-    expect("instruction 0, tensor_copy: dst is an indirect view of PSUM, where ScalarE cannot scatter");
+    told("instruction 0, tensor_copy: dst is an indirect view of PSUM, where ScalarE cannot scatter");
 
     const trn_core_tile_args lower = { .name = "lower", .format = TRN_U16, .rank = 2, .shape = { 16, 1 },
                                        .start_partition = 32 };
-    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16);
+    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16, 16);
     copy(dst, view(data, trn_core_tile(&core, &lower), 16), TRN_ENGINE_VECTOR);
-    expect("instruction 0, tensor_copy: the index of src begins at partition 32; it begins where src does, at 0");
-    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 16), dst = tile("dst", 64);
+    told("instruction 0, tensor_copy: the index of src begins at partition 32; it begins where src does, at 0");
+    data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 16), dst = tile("dst", 16, 64);
     copy(view(dst, trn_core_tile(&core, &lower), 16), data, TRN_ENGINE_VECTOR);
-    expect("instruction 0, tensor_copy: the index of dst begins at partition 32; it begins where src does, at 0");
+    told("instruction 0, tensor_copy: the index of dst begins at partition 32; it begins where src does, at 0");
 
     data = trn_core_sbuf(&core, "data", TRN_I32, 16, 64), dst = trn_core_sbuf(&core, "dst", TRN_I32, 16, 16);
     const trn_tensor_scalar_args address = { .dst = dst, .data = view(data, row_of(0), 16), .op0 = TRN_ALU_ADD };
     trn_core_tensor_scalar(&core, &address);
-    expect("instruction 0, tensor_scalar: data and dst are 32-bit integers, and one of them is an indirect view: "
+    told("instruction 0, tensor_scalar: data and dst are 32-bit integers, and one of them is an indirect view: "
            "addresses are not computed through one");
 }
 
@@ -590,7 +548,7 @@ static void products_that_cannot_be(void **state)
             "instruction 0, nc_matmul: tile_position is 0, 32; with an indirect view it is 0, 0",
             "instruction 0, nc_matmul: moving is an indirect view of float32; through one TensorE takes float16, "
             "bfloat16, float8_e4m3, float8_e4m3fn and float8_e5m2" };
-        expect(sentence[i]);
+        told(sentence[i]);
     }
 }
 
@@ -623,7 +581,5 @@ int main(void)
         cmocka_unit_test(products_that_cannot_be),
         cmocka_unit_test(they_cost_their_index),
     };
-    const int failed = cmocka_run_group_tests_name("core_indirect", tests, NULL, NULL);
-    free(room);
-    return failed;
+    return cmocka_run_group_tests_name("core_indirect", tests, NULL, NULL);
 }

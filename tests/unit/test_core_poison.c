@@ -4,23 +4,14 @@
  * Random programs run a second time on a model that shares nothing with trnmath/: a flag per element, and every
  * instruction as two plain loops.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "trnmath/trn_core.h"
+#include "unit/core_poison/groups.h"
+#include "unit/one_core.h"
 
 enum { N = 32, PROGRAMS = 30000, STEPS = 12 };
 enum { A, B, C, HALF, PSUM, COLUMN, PREDICATE, TILES, HBM = TILES };
 
-static trn_core core;
-static void *room;
 static trn_tensor tile[TILES];
 static trn_tensor host, empty; /* of `empty` nothing was written */
 static float memory[N * N], more[N * N];
@@ -34,33 +25,15 @@ static int below(int n)
     return (int)((seed >> 33) % (uint64_t)n);
 }
 
-static void begin(void)
+/* A core, and two tensors in its HBM. */
+static void furnish(void)
 {
-    trn_core_args args;
-    memset(&args, 0, sizeof args);
-    args.generation = TRN_TRAINIUM2;
-    args.memory_bytes = trn_core_memory_bytes(args.generation);
-    if (!room) room = malloc(args.memory_bytes);
-    args.memory = room;
-    assert_int_equal(trn_core_begin(&core, &args), TRN_OK);
+    begin(TRN_TRAINIUM2);
     host = trn_core_hbm(&core, "host", trn_tensor_2d(TRN_F32, memory, N, N));
     empty = trn_tensor_2d(TRN_F32, more, N, N);
     assert_int_equal(trn_hbm_written_bytes(empty), sizeof bits);
     trn_hbm_written_begin(&written, empty, bits);
     trn_core_hbm_empty(&core, "empty", empty, &written);
-}
-
-static void expect(const char *sentence)
-{
-    const char *text;
-    if (trn_core_status(&core, &text) == TRN_OK) fail_msg("nothing failed; expected: %s", sentence);
-    assert_string_equal(text, sentence);
-}
-
-static void fine(void)
-{
-    const char *text;
-    if (trn_core_status(&core, &text) != TRN_OK) fail_msg("%s", text);
 }
 
 /* ---- the model ---- */
@@ -106,6 +79,17 @@ static void carry(window dst, window src, bool turned)
         *flag_of(dst, k) = turned ? old[k % dst.columns * src.columns + k / dst.columns] : old[k];
 }
 
+/* How many bytes of the tile that begins there are unwritten, as its core has counted. */
+static int64_t unwritten_of(trn_space space, int64_t p, int64_t b)
+{
+    for (int i = 0; i < core.memory[space].tiles; i++)
+        if (core.memory[space].tile[i].live && core.memory[space].tile[i].at.p == p &&
+            core.memory[space].tile[i].at.b == b)
+            return core.memory[space].tile[i].unwritten;
+    fail_msg("no tile at partition %lld, byte %lld", (long long)p, (long long)b);
+    return -1;
+}
+
 static void compare(void)
 {
     int64_t left = 0;
@@ -117,18 +101,19 @@ static void compare(void)
     assert_int_equal(written.unwritten, left);
     for (int t = 0; t < TILES; t++) {
         const trn_space space = t == PSUM ? TRN_SPACE_PSUM : TRN_SPACE_SBUF;
-        const trni_memory *m = &core.memory[space];
-        const int64_t at = (char *)tile[t].data - m->base, bytes = (int64_t)trn_format_bytes(tile[t].format);
+        const int64_t at = (char *)tile[t].data - core.memory[space].base, pitch = core.memory[space].pitch;
+        const int64_t bytes = (int64_t)trn_format_bytes(tile[t].format);
+        const uint64_t *const is_written = core.memory[space].written;
         int64_t unwritten = 0;
         for (int p = 0; p < N; p++)
             for (int f = 0; f < tile[t].shape[1]; f++)
                 for (int64_t b = 0; b < bytes; b++) {
-                    const int64_t bit = at + p * m->pitch + f * bytes + b;
-                    if ((m->written[bit / 64] >> (bit % 64) & 1) != flag[t][p][f])
+                    const int64_t bit = at + p * pitch + f * bytes + b;
+                    if ((is_written[bit / 64] >> (bit % 64) & 1) != flag[t][p][f])
                         fail_msg("tile %d [%d, %d] is %s", t, p, f, flag[t][p][f] ? "lost" : "not carried");
                     unwritten += !flag[t][p][f];
                 }
-        assert_int_equal(m->tile[trni_memory_find(m, at / m->pitch, at % m->pitch)->tile].unwritten, unwritten);
+        assert_int_equal(unwritten_of(space, at / pitch, at % pitch), unwritten);
     }
 }
 
@@ -329,7 +314,7 @@ static bool step(void)
 static void tiles(void)
 {
     static const char *const name[TILES] = { "a", "b", "c", "half", "psum", "column", "predicate" };
-    begin();
+    furnish();
     memset(flag, 0, sizeof flag);
     for (int t = 0; t < TILES; t++) {
         const trn_format format = t == HALF ? TRN_BF16 : t == PREDICATE ? TRN_U32 : TRN_F32;
@@ -395,7 +380,7 @@ static void set(trn_tensor dst)
 static void the_sentence_tells_the_way(void **state)
 {
     (void)state;
-    begin();
+    furnish();
     trn_tensor x = sbuf("x"), y = sbuf("y"), t = sbuf("t");
     set(trn_tensor_slice(x, 0, 0, 24));
     copy(y, x);
@@ -409,14 +394,14 @@ static void the_sentence_tells_the_way(void **state)
     expect("instruction 7, dma_copy: src reads partition 24, element 0 of 'y', which nothing has written (instruction "
            "5, vector_transpose, carried it from 't'; ...; 0, memset, left 8 of 32 partitions of 'x' incomplete)");
 
-    begin();
+    furnish();
     x = sbuf("x"), y = sbuf("y");
     copy(y, x);
     store(y, N);
     expect("instruction 1, dma_copy: src reads partition 0, element 0 of 'y', which nothing has written (instruction "
            "0, tensor_copy, carried it from 'x'; no instruction wrote to 'x')");
 
-    begin(); /* of two operands the one that is incomplete */
+    furnish(); /* of two operands the one that is incomplete */
     x = sbuf("x"), y = sbuf("y"), t = sbuf("t");
     set(trn_tensor_slice(x, 1, 0, 8));
     set(trn_tensor_slice(y, 1, 8, 8));
@@ -427,7 +412,7 @@ static void the_sentence_tells_the_way(void **state)
     expect("instruction 3, dma_copy: src reads partition 0, element 0 of 't', which nothing has written (instruction "
            "2, tensor_tensor, carried it from 'x'; 0, memset, left 32 of 32 partitions of 'x' incomplete)");
 
-    begin(); /* longer than what is remembered */
+    furnish(); /* longer than what is remembered */
     x = sbuf("x"), y = sbuf("y");
     for (int i = 0; i < 300; i++) copy(i % 2 ? x : y, i % 2 ? y : x);
     store(x, N);
@@ -435,7 +420,7 @@ static void the_sentence_tells_the_way(void **state)
     trn_core_status(&core, &text);
     assert_non_null(strstr(text, "; what came before is forgotten)"));
 
-    begin(); /* what was carried is mended by a write */
+    furnish(); /* what was carried is mended by a write */
     x = sbuf("x"), y = sbuf("y");
     copy(y, x);
     set(y);
@@ -447,7 +432,7 @@ static void what_counts_is_refused(void **state)
 {
     (void)state;
     for (int what = 0; what < 5; what++) {
-        begin();
+        furnish();
         const trn_tensor x = sbuf("x"), y = sbuf("y"), one = trn_core_sbuf(&core, "one", TRN_F32, N, 1);
         const trn_tensor acc = trn_core_psum(&core, "acc", TRN_F32, N, N);
         const trn_range_select_args range = { .dst = y, .on_true_tile = x, .bound0 = one, .bound1 = one };
@@ -476,7 +461,7 @@ static void sums_of_what_was_left_out_stay_in_their_rows(void **state)
 {
     (void)state;
     for (int what = 0; what < 6; what++) {
-        begin();
+        furnish();
         const trn_tensor x = sbuf("x"), y = sbuf("y"), acc = trn_core_psum(&core, "acc", TRN_F32, N, N);
         const trn_tensor one = trn_core_sbuf(&core, "one", TRN_F32, N, 1);
         const trn_tensor eight = trn_core_sbuf(&core, "eight", TRN_F32, N, 8);
@@ -527,12 +512,12 @@ static trn_tensor window_of(trn_tensor t, int64_t p, int64_t rows, int64_t f, in
 static void hbm_that_nothing_wrote_is_refused(void **state)
 {
     (void)state;
-    begin();
+    furnish();
     trn_tensor x = sbuf("x");
     load(x, empty);
     expect("instruction 0, dma_copy: src reads row 0, element 0 of 'empty', which nothing has written");
 
-    begin(); /* a part; the other part is fine */
+    furnish(); /* a part; the other part is fine */
     x = sbuf("x");
     set(x);
     load(window_of(empty, 0, N, 0, 20), window_of(x, 0, N, 0, 20));
@@ -541,7 +526,7 @@ static void hbm_that_nothing_wrote_is_refused(void **state)
     load(window_of(x, 3, 2, 0, 4), window_of(empty, 3, 2, 18, 4));
     expect("instruction 3, dma_copy: src reads row 3, element 20 of 'empty', which nothing has written");
 
-    begin(); /* every second column */
+    furnish(); /* every second column */
     x = sbuf("x");
     set(x);
     trn_tensor even = window_of(empty, 0, N, 0, 16);
@@ -552,14 +537,14 @@ static void hbm_that_nothing_wrote_is_refused(void **state)
     load(window_of(x, 0, 1, 0, 2), window_of(empty, 7, 1, 4, 2));
     expect("instruction 3, dma_copy: src reads row 7, element 5 of 'empty', which nothing has written");
 
-    begin(); /* what is added to is read */
+    furnish(); /* what is added to is read */
     x = sbuf("x");
     set(x);
     const trn_dma_copy_args adds = { .dst = empty, .src = x, .accumulate = true };
     trn_core_dma_copy(&core, &adds);
     expect("instruction 1, dma_copy: dst reads row 0, element 0 of 'empty', which nothing has written");
 
-    begin(); /* the caller has filled it, or does not ask */
+    furnish(); /* the caller has filled it, or does not ask */
     x = sbuf("x");
     trn_core_written(&core, empty);
     load(x, empty);
@@ -572,7 +557,7 @@ static void rows_by_an_index_are_written_and_read_one_by_one(void **state)
 {
     (void)state;
     for (int bad = 0; bad < 2; bad++) {
-        begin();
+        furnish();
         const trn_tensor x = sbuf("x"), rows = trn_core_sbuf(&core, "rows", TRN_I32, 4, 1);
         const int32_t there[4] = { 2, 30, 7, -1 }, wanted[4] = { 30, 2, 99, bad ? 3 : 7 };
         set(x);
@@ -599,7 +584,7 @@ static void rows_by_an_index_are_written_and_read_one_by_one(void **state)
 static void results_are_whole(void **state)
 {
     (void)state;
-    begin();
+    furnish();
     trn_tensor x = sbuf("x");
     set(x);
     trn_core_result(&core, x);
@@ -608,7 +593,7 @@ static void results_are_whole(void **state)
     trn_core_result(&core, empty);
     expect("of the result 'empty' nothing has written 1024 of 1024 elements");
 
-    begin();
+    furnish();
     x = sbuf("x");
     set(x);
     load(window_of(empty, 0, N, 0, 8), window_of(x, 0, N, 0, 8));
@@ -618,7 +603,7 @@ static void results_are_whole(void **state)
     trn_core_result(&core, empty);
     expect("of the result 'empty' nothing has written 648 of 1024 elements, all within [5:32, 8:32]");
 
-    begin();
+    furnish();
     x = sbuf("x");
     set(window_of(x, 0, N, 0, 8));
     trn_core_result(&core, x);
@@ -630,7 +615,7 @@ static void two_cores_share_what_was_written(void **state)
     (void)state;
     static trn_core other;
     const trn_core_args args = { .generation = TRN_TRAINIUM2 };
-    begin();
+    furnish();
     assert_int_equal(trn_core_begin(&other, &args), TRN_OK);
     trn_core_hbm_empty(&other, "empty", empty, &written);
     const trn_tensor x = sbuf("x"), y = trn_core_sbuf(&other, "y", TRN_F32, N, N);
@@ -648,7 +633,7 @@ static void a_tile_without_poison_takes_it(void **state)
     (void)state;
     const trn_core_tile_args loose = { .name = "loose", .format = TRN_F32, .rank = 2, .shape = { N, N },
                                        .no_poison = true };
-    begin();
+    furnish();
     const trn_tensor x = sbuf("x"), y = trn_core_tile(&core, &loose), z = sbuf("z");
     copy(y, x);
     store(y, N);
@@ -659,54 +644,6 @@ static void a_tile_without_poison_takes_it(void **state)
     store(z, N);
     expect("instruction 5, dma_copy: src reads partition 0, element 0 of 'z', which nothing has written (instruction "
            "4, tensor_copy, carried it from 'x'; no instruction wrote to 'x')");
-}
-
-/* Where there is nothing to read, or the row is of those that add up, no class but strict. */
-static void every_instruction_has_a_class(void **state)
-{
-    (void)state;
-    static const char *const carries[] = { "nc_transpose",
-                                           "tensor_tensor",
-                                           "tensor_scalar",
-                                           "scalar_tensor_tensor",
-                                           "tensor_copy",
-                                           "tensor_copy_predicated",
-                                           "reciprocal",
-                                           "exponential",
-                                           "range_select",
-                                           "select_reduce",
-                                           "nc_stream_shuffle",
-                                           "vector_transpose",
-                                           "dropout",
-                                           "activation",
-                                           "activate2",
-                                           "affine_select",
-                                           "dma_copy",
-                                           "dma_transpose",
-                                           "dma_compute",
-                                           "nc_matmul",
-                                           "tensor_reduce",
-                                           "tensor_scalar_reduce",
-                                           "tensor_tensor_scan",
-                                           "bn_stats",
-                                           "bn_aggr",
-                                           "max8",
-                                           "nc_find_index8",
-                                           "nc_match_replace8",
-                                           "activation_reduce" };
-    static char args[8192];
-    for (int i = 0; i < TRNI_ORDERS; i++) {
-        const trni_order *order = trni_order_of(i);
-        bool listed = false;
-        for (size_t k = 0; k < sizeof carries / sizeof carries[0]; k++)
-            listed = listed || !strcmp(carries[k], order->name);
-        trni_issue issue;
-        memset(&issue, 0, sizeof issue);
-        issue.core = &core;
-        issue.order = order;
-        issue.args = args;
-        if (listed != (trni_carry_in(&issue) != TRNI_CARRY_STRICT)) fail_msg("%s", order->name);
-    }
 }
 
 int main(void)
@@ -721,9 +658,6 @@ int main(void)
         cmocka_unit_test(results_are_whole),
         cmocka_unit_test(two_cores_share_what_was_written),
         cmocka_unit_test(a_tile_without_poison_takes_it),
-        cmocka_unit_test(every_instruction_has_a_class),
     };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    free(room);
-    return failed;
+    return cmocka_run_group_tests_name("core_poison", tests, NULL, NULL) + core_poison_classes();
 }

@@ -1,45 +1,10 @@
 /* test_core_register.c - registers of a core: what they hold, who waits for them, what is refused.
  * SPDX-License-Identifier: MIT
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "trnmath/trn_core_register.h"
-
-static trn_core core;
-static void *room;
-
-static void begin(void)
-{
-    trn_core_args args;
-    memset(&args, 0, sizeof args);
-    args.generation = TRN_TRAINIUM2;
-    args.memory_bytes = trn_core_memory_bytes(args.generation);
-    if (!room) room = malloc(args.memory_bytes);
-    args.memory = room;
-    assert_int_equal(trn_core_begin(&core, &args), TRN_OK);
-}
-
-static void fine(void)
-{
-    const char *text;
-    if (trn_core_status(&core, &text) != TRN_OK) fail_msg("%s", text);
-}
-
-static void expect(const char *sentence)
-{
-    const char *text;
-    if (trn_core_status(&core, &text) == TRN_OK) fail_msg("nothing failed; expected: %s", sentence);
-    assert_string_equal(text, sentence);
-    begin();
-}
+#include "unit/one_core.h"
 
 static bool near(double a, double b) { return a > b - 1e-15 && a < b + 1e-15; }
 
@@ -95,7 +60,7 @@ static void a_loop_that_data_end(void **state)
 {
     (void)state;
     for (int rounds = 0; rounds < 9; rounds++) {
-        begin();
+        begin(TRN_TRAINIUM2);
         const trn_tensor left = trn_core_sbuf(&core, "left", TRN_I32, 1, 1);
         const trn_tensor x = trn_core_sbuf(&core, "x", TRN_F32, 128, 8);
         const trn_tensor row = trn_core_sbuf(&core, "row", TRN_F32, 128, 16);
@@ -126,7 +91,7 @@ static void formats(void **state)
     } row[] = { { TRN_I8, -3, -3 },        { TRN_I8, 200, -56 },     { TRN_U8, -1, 255 },
                 { TRN_I16, -300, -300 },   { TRN_I16, 65535, -1 },   { TRN_U16, -1, 65535 },
                 { TRN_I32, -70000, -70000 }, { TRN_U32, -5, -5 },    { TRN_I32, 16777217, 16777217 } };
-    begin();
+    begin(TRN_TRAINIUM2);
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         const trn_tensor t = trn_core_sbuf(&core, "t", row[i].format, 1, 1);
         trn_register a = { 0 }, b = { 0 }, c = { 0 };
@@ -158,7 +123,7 @@ static double starts(trn_engine engine)
 static void who_waits(void **state)
 {
     (void)state;
-    begin();
+    begin(TRN_TRAINIUM2);
     const trn_tensor t = trn_core_sbuf(&core, "t", TRN_I32, 1, 1), x = trn_core_sbuf(&core, "x", TRN_F32, 128, 512);
     static float host[128 * 512];
     const trn_tensor hbm = trn_core_hbm(&core, "host", trn_tensor_2d(TRN_F32, host, 128, 512));
@@ -186,7 +151,7 @@ static void who_waits(void **state)
     fine();
 
     /* A store waits for its register and for whoever reads the tile; a load of it for the store. */
-    begin();
+    begin(TRN_TRAINIUM2);
     const trn_tensor u = trn_core_sbuf(&core, "u", TRN_I32, 1, 1), v = trn_core_sbuf(&core, "v", TRN_I32, 1, 1);
     set(u, 1);
     load(&r, u);
@@ -202,7 +167,7 @@ static void who_waits(void **state)
     fine();
 
     /* Whoever overwrites a tile waits for a load of it. */
-    begin();
+    begin(TRN_TRAINIUM2);
     const trn_tensor w = trn_core_sbuf(&core, "w", TRN_I32, 1, 1);
     set(w, 1);
     load(&r, w);
@@ -211,7 +176,7 @@ static void who_waits(void **state)
     fine();
 
     /* From HBM as long as a transfer begins. */
-    begin();
+    begin(TRN_TRAINIUM2);
     static int32_t number = 5;
     load(&r, trn_core_hbm(&core, "number", trn_tensor_2d(TRN_I32, &number, 1, 1)));
     assert_true(near(r.ready_s, core.spec->dma_latency_s));
@@ -223,30 +188,30 @@ static void refusals(void **state)
 {
     (void)state;
     trn_register r = { 0 };
-    begin();
+    begin(TRN_TRAINIUM2);
     load(&r, trn_core_sbuf(&core, "t", TRN_I32, 1, 1));
-    expect("instruction 0, register_load: src reads partition 0, element 0 of 't', which nothing has written");
+    told("instruction 0, register_load: src reads partition 0, element 0 of 't', which nothing has written");
     assert_false(r.known);
     load(&r, trn_core_sbuf(&core, "t", TRN_I32, 1, 2));
-    expect("instruction 0, register_load: src has 2 elements; a register holds one");
+    told("instruction 0, register_load: src has 2 elements; a register holds one");
     load(&r, trn_core_sbuf(&core, "t", TRN_F32, 1, 1));
-    expect("instruction 0, register_load: src is float32; registers hold integers of up to 32 bits");
+    told("instruction 0, register_load: src is float32; registers hold integers of up to 32 bits");
     load(&r, trn_core_psum(&core, "t", TRN_I32, 1, 1));
-    expect("instruction 0, register_load: src 't' lies in PSUM; registers reach SBUF and HBM");
+    told("instruction 0, register_load: src 't' lies in PSUM; registers reach SBUF and HBM");
     read(&r, TRN_ENGINE_UNKNOWN);
-    expect("instruction 0, register_read: src holds nothing yet");
+    told("instruction 0, register_read: src holds nothing yet");
     move(&r, &r, 0);
-    expect("instruction 0, register_move: src holds nothing yet");
+    told("instruction 0, register_move: src holds nothing yet");
     store(trn_core_sbuf(&core, "t", TRN_I32, 1, 1), NULL);
-    expect("instruction 0, register_store: src is null; it is a register");
+    told("instruction 0, register_store: src is null; it is a register");
     load(NULL, trn_core_sbuf(&core, "t", TRN_I32, 1, 1));
-    expect("instruction 0, register_load: dst is null; it is a register");
+    told("instruction 0, register_load: dst is null; it is a register");
     move(&r, NULL, 1);
     read(&r, (trn_engine)77);
-    expect("instruction 1, register_read: engine is 77, not an engine");
+    told("instruction 1, register_read: engine is 77, not an engine");
     static int32_t nobody[1];
     load(&r, trn_tensor_2d(TRN_I32, nobody, 1, 1));
-    expect("instruction 0, register_load: src lies neither in a tile nor in a tensor that trn_core_hbm has registered");
+    told("instruction 0, register_load: src lies neither in a tile nor in a tensor that trn_core_hbm has registered");
 }
 
 int main(void)
@@ -257,7 +222,5 @@ int main(void)
         cmocka_unit_test(who_waits),
         cmocka_unit_test(refusals),
     };
-    const int failed = cmocka_run_group_tests_name("core_register", tests, NULL, NULL);
-    free(room);
-    return failed;
+    return cmocka_run_group_tests_name("core_register", tests, NULL, NULL);
 }

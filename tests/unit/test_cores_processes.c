@@ -1,8 +1,8 @@
 /* test_cores_processes.c - every collective between the cores of several processes gives what one process gives.
  * SPDX-License-Identifier: MIT
  *
- * Processes are threads here, and a gather is a copy that waits for all. What a rank receives is written out by hand;
- * times and bytes are those of a run in one process.
+ * Processes are threads here. What a rank receives is written out by hand; times and bytes are those of a run in one
+ * process.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
@@ -11,22 +11,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "trnmath/trn_cores.h"
+#include "unit/cores_wire.h"
 
 enum { RANKS = 4, MOST = 4, N = 64 };
-
-/* ---- the wire ---- */
-
-typedef struct wire {
-    pthread_mutex_t lock;
-    pthread_cond_t go;
-    int processes, came, left;
-    const void *mine[MOST];
-} wire;
 
 typedef struct citizen {
     wire *w;
@@ -39,23 +30,8 @@ static trn_status gather(void *user, const void *mine, int64_t bytes, void *all,
                          trn_error *error)
 {
     citizen *c = (citizen *)user;
-    wire *w = c->w;
-    char *to = (char *)all;
     (void)bytes, (void)error;
-    pthread_mutex_lock(&w->lock);
-    while (w->left) pthread_cond_wait(&w->go, &w->lock);
-    w->mine[c->exchange.process] = mine;
-    if (++w->came == w->processes) w->left = w->processes;
-    pthread_cond_broadcast(&w->go);
-    while (!w->left) pthread_cond_wait(&w->go, &w->lock);
-    for (int p = 0; p < w->processes; to += counts[p++])
-        if (counts[p]) memcpy(to, w->mine[p], (size_t)counts[p]);
-    w->came--;
-    pthread_cond_broadcast(&w->go);
-    while (w->came) pthread_cond_wait(&w->go, &w->lock); /* nobody leaves before all have copied */
-    w->left--;
-    pthread_cond_broadcast(&w->go);
-    pthread_mutex_unlock(&w->lock);
+    wire_gather(c->w, c->exchange.process, mine, all, counts);
     return TRN_OK;
 }
 
@@ -127,12 +103,9 @@ static void run(int processes)
     static citizen town[MOST];
     wire w;
     pthread_t thread[MOST];
-    memset(&w, 0, sizeof w);
     memset(town, 0, sizeof town);
     memset(&now, 0, sizeof now);
-    pthread_mutex_init(&w.lock, NULL);
-    pthread_cond_init(&w.go, NULL);
-    w.processes = processes;
+    wire_begin(&w, processes);
     for (int p = 0; p < processes; p++) {
         town[p].w = &w;
         town[p].exchange = (trn_cores_exchange){ p, processes, gather, &town[p] };
@@ -141,8 +114,7 @@ static void run(int processes)
     for (int p = 0; p < processes; p++) pthread_join(thread[p], NULL);
     for (int p = 0; p < processes; p++)
         if (town[p].status) fail_msg("%d of %d: %s", p, processes, town[p].cores.failure.text);
-    pthread_cond_destroy(&w.go);
-    pthread_mutex_destroy(&w.lock);
+    wire_end(&w);
 }
 
 /* ---- what comes out ---- */
