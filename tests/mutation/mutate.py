@@ -9,7 +9,7 @@
 
 Rooms, their files and the tests that guard them are in rooms.txt. A mutant dies when a test that passes without it
 fails, crashes or takes too long with it. Those that change no behaviour are in equivalent.txt, each with the reason,
-and are not counted; nor are those that do not compile. The status is 0 when each room has 95 % of the others die.
+and are not counted; nor are those that do not compile, or that the preprocessor leaves out of this build. The status is 0 when each room has 95 % of the others die.
 """
 import argparse
 import concurrent.futures
@@ -182,8 +182,15 @@ def bury(errors, where, woven, mutants):
     return buried
 
 
+def compiled(command):
+    """The numbers of the mutants that the preprocessor leaves in this build."""
+    command = ["-E" if word == "-fsyntax-only" else word for word in command]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return frozenset(int(n) for n in re.findall(r"trn_mutant\((\d+)\)", done.stdout))
+
+
 def checked_by_compiler(texts, mutants):
-    """Weaves until the compiler takes the result."""
+    """Weaves until the compiler takes the result. The numbers of what it sees at all."""
     probe = WORK / "probe.c"
     shims = "".join('#include "%s"\n' % name for name in texts if name.startswith("examples/"))
     top = '#define _POSIX_C_SOURCE 200809L\n#define TRN_IMPLEMENTATION 1\n#include "trnmath/trnmath.h"\n'
@@ -194,14 +201,14 @@ def checked_by_compiler(texts, mutants):
         where, woven = weave(texts, mutants)
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode == 0 or not bury(done.stderr, where, woven, mutants):
-            return
+            return compiled(command)
     sys.exit("the woven sources do not compile:\n" + done.stderr)
 
 
 def build(texts, mutants, targets, jobs):
     unit = WORK / "mutant.o"
     subprocess.run(["gcc", "-std=c11", "-O1", "-fPIC", "-c", str(HERE / "mutant.c"), "-o", str(unit)], check=True)
-    checked_by_compiler(texts, mutants)
+    seen = checked_by_compiler(texts, mutants)
     launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     configure = ["cmake", "-S", str(TREE / "tests"), "-B", str(BUILD), "-DCMAKE_BUILD_TYPE=None", "-DTRN_OPENMP=OFF",
                  "-DTRN_INTRINSICS=OFF", "-DTRN_HOUSE=OFF", "-DTRN_MATRIX=OFF", "-DTRN_WARNINGS=" + WARNINGS,
@@ -215,7 +222,7 @@ def build(texts, mutants, targets, jobs):
         where, woven = weave(texts, mutants)
         done = subprocess.run(make, capture_output=True, text=True)
         if done.returncode == 0:
-            return
+            return seen
         if not bury(done.stdout + done.stderr, where, woven, mutants):
             break
     sys.exit("the woven sources do not build:\n" + done.stdout[-4000:] + done.stderr[-8000:])
@@ -324,9 +331,9 @@ def score(room, seed, here):
     """Prints a line of the table; says whether it is enough."""
     dead, alive = (sum(m.fate == fate for m in here) for fate in ("dead", "alive"))
     percent = 100 * dead / (dead + alive) if dead + alive else 100
-    say("%-9s seed %-3s %4d of %4d die, %5.1f %%; %d equivalent, %d do not compile" %
-        (room, seed, dead, dead + alive, percent, sum(m.fate == "equivalent" for m in here),
-         sum(m.fate == "stillborn" for m in here)))
+    fates = ["equivalent", "stillborn", "elsewhere"]
+    say("%-9s seed %-3s %4d of %4d die, %5.1f %%; %d equivalent, %d do not compile, %d are of other builds" %
+        (room, seed, dead, dead + alive, percent, *(sum(m.fate == fate for m in here) for fate in fates)))
     return percent >= ENOUGH
 
 
@@ -376,12 +383,15 @@ def main():
     alone = open(WORK / "lock", "w", encoding="utf-8")  # one run at a time has the folder, until it ends
     fcntl.flock(alone, fcntl.LOCK_EX)
     copy_tree(texts)
-    build(texts, mutants, [n for n in names if not n.startswith("cli.")] + programs, args.jobs)
+    seen = build(texts, mutants, [n for n in names if not n.startswith("cli.")] + programs, args.jobs)
     tests = read_tests(names)
     for test in tests.values():  # one after the other: times are taken
         if not look(test):
             sys.exit("%s fails without a mutant: %s" % (test.name, " ".join(test.command)))
         say("%-24s %6.2f s, comes to %d mutants" % (test.name, test.seconds, len(test.reaches)))
+    for n, m in enumerate(mutants):
+        if m.fate is None and n not in seen and not any(n in t.reaches for t in tests.values()):
+            m.fate = "elsewhere"
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         waiting = [pool.submit(judge, n, m, [tests[t] for t in rooms[m.room]["tests"]], args.loud)
                    for n, m in enumerate(mutants) if m.fate is None]

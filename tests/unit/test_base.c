@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "trnmath/trn_convert.h"
+#include "unit/base/groups.h"
 
 static char self[4096]; /* this program's file */
 
@@ -342,5 +343,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_environment_is_obeyed),
         cmocka_unit_test(a_wrong_environment_is_an_error),
     };
-    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL) + base_parse() + base_workspace();
 }

@@ -659,5 +659,6 @@ int main(void)
         cmocka_unit_test(two_cores_share_what_was_written),
         cmocka_unit_test(a_tile_without_poison_takes_it),
     };
-    return cmocka_run_group_tests_name("core_poison", tests, NULL, NULL) + core_poison_classes();
+    return cmocka_run_group_tests_name("core_poison", tests, NULL, NULL) + core_poison_classes() +
+           core_poison_culprits();
 }

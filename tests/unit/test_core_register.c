@@ -214,6 +214,38 @@ static void refusals(void **state)
     told("instruction 0, register_load: src lies neither in a tile nor in a tensor that trn_core_hbm has registered");
 }
 
+/* Every call of a core that has failed says so again, and does nothing. */
+static void failures_stick(void **state)
+{
+    (void)state;
+    begin(TRN_TRAINIUM2);
+    const trn_tensor t = trn_core_sbuf(&core, "t", TRN_I32, 1, 1);
+    trn_register r = { 0 }, other = { 0 };
+    set(t, 3);
+    load(&r, t);
+    const trn_register known = r;
+    fine();
+    load(NULL, t);
+    const trn_error failure = core.failure;
+    const int64_t instructions = core.instructions;
+    const double time_s = core.time_s;
+    const trn_register_load_args loads = { .dst = &other, .src = t };
+    const trn_register_store_args stores = { .dst = t, .src = &r };
+    const trn_register_move_args moves = { .dst = &r, .value = 7 };
+    const trn_register_read_args reads = { .src = &r };
+    assert_int_equal(trn_core_register_load(&core, &loads), TRN_EINVAL);
+    r.value = 5;
+    assert_int_equal(trn_core_register_store(&core, &stores), TRN_EINVAL);
+    r = known;
+    assert_int_equal(trn_core_register_move(&core, &moves), TRN_EINVAL);
+    assert_int_equal(trn_core_register_read(&core, &reads), 0);
+    assert_false(other.known);
+    assert_int_equal(*(int32_t *)t.data, 3);
+    assert_memory_equal(&r, &known, sizeof r);
+    assert_memory_equal(&core.failure, &failure, sizeof failure);
+    assert_true(core.instructions == instructions && core.time_s == time_s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +253,7 @@ int main(void)
         cmocka_unit_test(formats),
         cmocka_unit_test(who_waits),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(failures_stick),
     };
     return cmocka_run_group_tests_name("core_register", tests, NULL, NULL);
 }

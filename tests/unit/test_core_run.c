@@ -372,5 +372,6 @@ int main(void)
         cmocka_unit_test(engines_reach_what_they_reach),
     };
     const int failed = cmocka_run_group_tests_name("core_run", tests, NULL, NULL);
-    return failed + core_run_layout() + core_run_unwritten() + core_run_scales() + core_run_clocks();
+    return failed + core_run_layout() + core_run_unwritten() + core_run_scales() + core_run_clocks() +
+           core_run_registers();
 }

@@ -24,6 +24,8 @@ typedef struct citizen {
     trn_cores cores;
     trn_cores_exchange exchange;
     trn_status status;
+    trn_cores_kernel *kernel;
+    int gathers;
 } citizen;
 
 static trn_status gather(void *user, const void *mine, int64_t bytes, void *all, const int64_t *counts,
@@ -31,6 +33,7 @@ static trn_status gather(void *user, const void *mine, int64_t bytes, void *all,
 {
     citizen *c = (citizen *)user;
     (void)bytes, (void)error;
+    c->gathers++;
     wire_gather(c->w, c->exchange.process, mine, all, counts);
     return TRN_OK;
 }
@@ -93,14 +96,15 @@ static void *live(void *user)
     args.threads = 1;
     args.exchange = c->w->processes > 1 ? &c->exchange : NULL;
     c->status = trn_cores_begin(&c->cores, &args);
-    if (!c->status) c->status = trn_cores_run(&c->cores, kernel, &now);
+    if (!c->status) c->status = trn_cores_run(&c->cores, c->kernel, &now);
     if (!c->status) trn_cores_end(&c->cores);
     return NULL;
 }
 
-static void run(int processes)
+static citizen town[MOST];
+
+static void run(int processes, trn_cores_kernel *does)
 {
-    static citizen town[MOST];
     wire w;
     pthread_t thread[MOST];
     memset(town, 0, sizeof town);
@@ -108,6 +112,7 @@ static void run(int processes)
     wire_begin(&w, processes);
     for (int p = 0; p < processes; p++) {
         town[p].w = &w;
+        town[p].kernel = does;
         town[p].exchange = (trn_cores_exchange){ p, processes, gather, &town[p] };
         assert_int_equal(pthread_create(&thread[p], NULL, live, &town[p]), 0);
     }
@@ -137,7 +142,7 @@ static void any_number_of_processes_gives_the_same(void **state)
     (void)state;
     double time_s[RANKS] = { 0 };
     for (int processes = 1; processes <= MOST; processes++) {
-        run(processes);
+        run(processes, kernel);
         for (int what = 0; what < 6; what++)
             for (int r = 0; r < RANKS; r++)
                 for (int k = 0; k < N; k++)
@@ -149,8 +154,53 @@ static void any_number_of_processes_gives_the_same(void **state)
     }
 }
 
+/* ---- what is sent ---- */
+
+static const int halves[] = { 0, 1, 2, 3 }, across[] = { 0, 2, 1, 3 };
+static int members; /* of each list */
+static const int *lists;
+
+static trn_status reduces(trn_cores_rank *self, void *user)
+{
+    results *x = (results *)user;
+    const int r = self->rank;
+    for (int k = 0; k < N; k++) x->in[r][k] = (float)(100 * r + k);
+    trn_cores_collective_args a;
+    memset(&a, 0, sizeof a);
+    a.src = trn_core_hbm(&self->core, "in", trn_tensor_2d(TRN_F32, x->in[r], N / 4, 4));
+    a.dst = trn_core_hbm(&self->core, "out", trn_tensor_2d(TRN_F32, x->out[0][r], N / 4, 4));
+    trn_cores_all_reduce(self, &a); /* of all: it is sent */
+    a.replica_group.rank = lists, a.replica_group.count = members, a.replica_group.groups = RANKS / members;
+    a.dst = trn_core_hbm(&self->core, "part", trn_tensor_2d(TRN_F32, x->out[1][r], N / 4, 4));
+    return trn_cores_all_reduce(self, &a);
+}
+
+/* A round is two gathers, of heads and of posts; a third one where data cross from one process to another. */
+static void what_stays_in_a_process_is_not_sent(void **state)
+{
+    (void)state;
+    static const struct {
+        const int *lists;
+        int members, gathers; /* of two processes */
+    } row[] = { { halves, 1, 7 }, { halves, 2, 7 }, { across, 2, 8 }, { halves, 4, 8 }, { across, 1, 7 } };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        lists = row[i].lists, members = row[i].members;
+        run(2, reduces);
+        for (int p = 0; p < 2; p++)
+            if (town[p].gathers != row[i].gathers) fail_msg("row %zu: %d gathers", i, town[p].gathers);
+        for (int at = 0; at < RANKS; at++)
+            for (int k = 0; k < N; k++) {
+                float sum = 0;
+                for (int m = at / members * members; m < (at / members + 1) * members; m++)
+                    sum += (float)(100 * lists[m] + k);
+                assert_true(now.out[1][lists[at]][k] == sum && now.out[0][lists[at]][k] == (float)(600 + 4 * k));
+            }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(any_number_of_processes_gives_the_same) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(any_number_of_processes_gives_the_same),
+                                        cmocka_unit_test(what_stays_in_a_process_is_not_sent) };
     return cmocka_run_group_tests_name("cores_processes", tests, NULL, NULL);
 }

@@ -644,11 +644,19 @@ static void sums_that_are_refused(void **unused)
     a.scatter = true;
     refuse(call_dma_compute, &a, TRN_EINVAL, "scatter is set, but there is no index");
     a.scatter = false;
-    srcs[1].shape[0] = 5;
-    refuse(call_dma_compute, &a, TRN_ESHAPE, "srcs[1] has 30 elements but dst has 24");
-    srcs[1] = trn_tensor_2d(TRN_F32, arena[0] + 4, 4, 6);
-    refuse(call_dma_compute, &a, TRN_EINVAL, "dst overlaps srcs[1]");
-    srcs[1] = trn_tensor_2d(TRN_F32, arena[1], 4, 6);
+    for (int i = 0; i < 2; i++) { /* each of them is looked at */
+        char sentence[64];
+        srcs[i].rank = 0;
+        snprintf(sentence, sizeof sentence, "srcs[%d] is missing", i);
+        refuse(call_dma_compute, &a, TRN_ESHAPE, sentence);
+        srcs[i] = trn_tensor_2d(TRN_F32, arena[1], 5, 6);
+        snprintf(sentence, sizeof sentence, "srcs[%d] has 30 elements but dst has 24", i);
+        refuse(call_dma_compute, &a, TRN_ESHAPE, sentence);
+        srcs[i] = trn_tensor_2d(TRN_F32, arena[0] + 4, 4, 6);
+        snprintf(sentence, sizeof sentence, "dst overlaps srcs[%d]", i);
+        refuse(call_dma_compute, &a, TRN_EINVAL, sentence);
+        srcs[i] = trn_tensor_2d(TRN_F32, arena[1], 4, 6);
+    }
     a.oob_mode = (trn_oob_mode)9;
     refuse(call_dma_compute, &a, TRN_EINVAL, "oob_mode is 9, not a mode");
     a.oob_mode = TRN_OOB_ERROR;

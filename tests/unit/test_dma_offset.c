@@ -171,6 +171,9 @@ static void offsets_that_are_refused(void **unused)
     odd.dst.shape[0] = -1;
     odd.dst_offset = a.src_offset;
     refuse(&odd, TRN_ESHAPE, "dst has negative size -1 on axis 0");
+    odd.dst_offset.value.rank = 0;
+    odd.src_offset.dim = 2; /* and before what is wrong with the other side */
+    refuse(&odd, TRN_ESHAPE, "dst has negative size -1 on axis 0");
     a.dge_mode = TRN_DGE_HWDGE;
     a.engine = TRN_ENGINE_SYNC;
     assert_int_equal(trn_dma_copy(&a), TRN_OK);

@@ -123,10 +123,6 @@ TRNI_DISPATCH_AVX2(trni_count, (float *r, int32_t first, size_t n), (r, first, n
 
 TRNI_FN void trni_alu_others(trn_alu op, float *r, const float *x, const float *y, size_t n)
 {
-    if (op == TRN_ALU_BYPASS) {
-        if (r != x) memmove(r, x, n * sizeof(float));
-        return;
-    }
     for (size_t i = 0; i < n; i++) r[i] = op == TRN_ALU_POWER ? trni_power(x[i], y[i]) : trni_rsqrt(x[i]);
 }
 
@@ -136,10 +132,10 @@ typedef struct trni_alu_kernel {
     trni_alu_all_fn *all; /* or NULL */
 } trni_alu_kernel;
 
-/* None for an operator on bits. */
+/* None for an operator on bits, or for bypass, which is no step. */
 TRNI_FN trni_alu_kernel trni_alu_kernel_of(trn_alu op, trn_isa isa)
 {
-    const bool other = op == TRN_ALU_BYPASS || op == TRN_ALU_POWER || op == TRN_ALU_RSQRT;
+    const bool other = op == TRN_ALU_POWER || op == TRN_ALU_RSQRT;
     const bool number = trn_alu_info_of(op)->kind == TRN_ALU_ARITHMETIC;
     const trni_alu_kernel k = { op, other ? trni_alu_others : number ? trni_alu_all_for(isa) : NULL };
     return k;

@@ -5,5 +5,6 @@
 #define CORE_POISON_GROUPS_H
 
 int core_poison_classes(void);
+int core_poison_culprits(void);
 
 #endif /* CORE_POISON_GROUPS_H */

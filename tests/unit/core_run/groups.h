@@ -8,5 +8,6 @@ int core_run_layout(void);
 int core_run_unwritten(void);
 int core_run_scales(void);
 int core_run_clocks(void);
+int core_run_registers(void);
 
 #endif /* CORE_RUN_GROUPS_H */

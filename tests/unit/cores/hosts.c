@@ -272,6 +272,39 @@ static void test_one_rank(void **state)
     assert_int_equal(trn_cores_run(&cores, counts, &sum), TRN_EINVAL);
 }
 
+static trn_status leaves(trn_cores_rank *self, void *user)
+{
+    (void)self, (void)user;
+    return TRN_OK;
+}
+
+/* Pages of this process's address space; 0: it is not told here. */
+static long pages_of_this_process(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file) return 0;
+    if (fscanf(file, "%ld", &pages) != 1) pages = 0;
+    fclose(file);
+    return pages;
+}
+
+/* Threads that nobody joins keep their stacks, of 512 KiB each: 100 MB here. */
+static void test_nothing_is_left_of_threads(void **state)
+{
+    (void)state;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    const trn_cores_args args = chip_of(2, 1);
+    run(&args, leaves, NULL);
+    const long before = pages_of_this_process();
+    for (int i = 0; i < 100; i++) assert_int_equal(trn_cores_run(&cores, leaves, NULL), TRN_OK);
+    assert_true(pages_of_this_process() - before < (20 << 20) / 4096);
+    trn_cores_end(&cores);
+#else
+    (void)leaves, (void)pages_of_this_process;
+#endif
+}
+
 int cores_hosts(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +313,7 @@ int cores_hosts(void)
         cmocka_unit_test(test_processes_fail_together),
         cmocka_unit_test(test_hundreds_of_ranks),
         cmocka_unit_test(test_one_rank),
+        cmocka_unit_test(test_nothing_is_left_of_threads),
     };
     return cmocka_run_group_tests_name("cores_hosts", tests, NULL, NULL);
 }
