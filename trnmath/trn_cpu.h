@@ -96,55 +96,57 @@ TRNI_FN uint32_t trni_saved_state(void)
     return low;
 }
 
-TRNI_COLD bool trni_host_has(trn_isa isa)
-{
-    enum { has_fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29, avx2 = 1u << 5 };
-    enum { ymm_saved = 0x06, zmm_saved = 0xe6 };
-    const uint32_t leaf1 = has_fma | (uint32_t)osxsave | avx | f16c;
-    const uint32_t avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* F, DQ, BW, VL */
-    uint32_t r[4];
+/* What CPUID says; what it is taken for is looked at below, so that any host can be made up. */
+typedef struct trni_host {
+    uint32_t leaf0[4], leaf1[4], leaf7[4], leaf7_1[4];
+    uint32_t saved; /* XCR0; 0: the operating system does not say */
+} trni_host;
 
-    trni_cpuid(0, 0, r);
-    if (r[0] < 7) return false;
-    trni_cpuid(1, 0, r);
-    if ((r[2] & leaf1) != leaf1) return false;
-    const uint32_t saved = trni_saved_state();
-    trni_cpuid(7, 0, r);
-    if (isa == TRN_ISA_AVX2) return (r[1] & avx2) && (saved & ymm_saved) == ymm_saved;
-    return (r[1] & avx2) && (r[1] & avx512) == avx512 && (saved & zmm_saved) == zmm_saved;
+TRNI_COLD void trni_host_ask(trni_host *h)
+{
+    enum { osxsave = 1u << 27 };
+    trni_cpuid(0, 0, h->leaf0);
+    trni_cpuid(1, 0, h->leaf1);
+    trni_cpuid(7, 0, h->leaf7);
+    trni_cpuid(7, 1, h->leaf7_1);
+    h->saved = h->leaf1[2] & osxsave ? trni_saved_state() : 0;
+}
+
+TRNI_COLD bool trni_host_has(const trni_host *h, trn_isa isa)
+{
+    enum { has_fma = 1u << 12, avx = 1u << 28, f16c = 1u << 29, avx2 = 1u << 5 };
+    enum { ymm_saved = 0x06, zmm_saved = 0xe6 };
+    const uint32_t leaf1 = has_fma | (uint32_t)avx | f16c;
+    const uint32_t avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* F, DQ, BW, VL */
+    if (h->leaf0[0] < 7 || (h->leaf1[2] & leaf1) != leaf1 || !(h->leaf7[1] & avx2)) return false;
+    if (isa == TRN_ISA_AVX2) return (h->saved & ymm_saved) == ymm_saved;
+    return (h->leaf7[1] & avx512) == avx512 && (h->saved & zmm_saved) == zmm_saved;
 }
 
 /* Of a host that has AVX-512: are there dot products of bytes, too? */
-TRNI_COLD bool trni_host_has_dots(void)
-{
-    uint32_t r[4];
-    trni_cpuid(7, 0, r);
-    return r[2] >> 11 & 1;
-}
+TRNI_COLD bool trni_host_has_dots(const trni_host *h) { return h->leaf7[2] >> 11 & 1; }
 
 /* And of pairs of BF16, at more than the pace of multiply-adds? On AMD's they do up to 1.75 times the work, on
  * Intel's half (measured). */
-TRNI_COLD bool trni_host_has_bf16_dots(bool *fast)
+TRNI_COLD bool trni_host_has_bf16_dots(const trni_host *h, bool *fast)
 {
-    uint32_t r[4];
-    trni_cpuid(0, 0, r);
+    const uint32_t *const r = h->leaf0;
     *fast = r[1] == 0x68747541u && r[3] == 0x69746e65u && r[2] == 0x444d4163u; /* "AuthenticAMD" */
-    trni_cpuid(7, 0, r);
-    if (r[0] < 1) return false;
-    trni_cpuid(7, 1, r);
-    return r[0] >> 5 & 1;
+    return h->leaf7[0] >= 1 && (h->leaf7_1[0] >> 5 & 1);
 }
 
-/* Tiles of BF16 and int8, state for them, and the permission to use it, which Linux gives once for all of a process's
- * threads (a refusal is normal). */
-TRNI_COLD bool trni_host_has_tiles(void)
+/* Tiles of BF16 and int8, and state for them. */
+TRNI_COLD bool trni_host_has_tiles(const trni_host *h)
+{
+    const uint32_t features = 1u << 22 | 1u << 24 | 1u << 25, state = 3u << 17;
+    return (h->leaf7[3] & features) == features && (h->saved & state) == state;
+}
+
+/* The permission to use them, which Linux gives once for all of a process's threads (a refusal is normal). */
+TRNI_COLD bool trni_tiles_permitted(void)
 {
 #if defined(__linux__) && defined(__LP64__)
     enum { arch_prctl = 158, request_permission = 0x1023, tile_data = 18 };
-    const uint32_t features = 1u << 22 | 1u << 24 | 1u << 25, state = 3u << 17;
-    uint32_t r[4];
-    trni_cpuid(7, 0, r);
-    if ((r[3] & features) != features || (trni_saved_state() & state) != state) return false;
     long result;
     __asm__ volatile("syscall"
                      : "=a"(result)
@@ -185,12 +187,15 @@ TRNI_COLD int trni_isa_detect(void)
     int found = 1 << TRN_ISA_PORTABLE | 1 << TRN_ISA_AMX_EMULATED;
     trn_isa unit = TRN_ISA_AUTO; /* none */
 #if TRNI_X86
-    if (trni_host_has(TRN_ISA_AVX2)) found |= 1 << TRN_ISA_AVX2;
-    if (trni_host_has(TRN_ISA_AVX512)) found |= 1 << TRN_ISA_AVX512 | (trni_host_has_dots() ? TRNI_HOST_DOTS : 0);
+    trni_host host;
+    trni_host_ask(&host);
+    if (trni_host_has(&host, TRN_ISA_AVX2)) found |= 1 << TRN_ISA_AVX2;
+    if (trni_host_has(&host, TRN_ISA_AVX512))
+        found |= 1 << TRN_ISA_AVX512 | (trni_host_has_dots(&host) ? TRNI_HOST_DOTS : 0);
     if (found >> TRN_ISA_AVX512 & 1) {
         bool fast = false;
-        if (trni_host_has_bf16_dots(&fast)) found |= 1 << TRN_ISA_AVX512_BF16;
-        if (trni_host_has_tiles()) found |= 1 << TRN_ISA_AMX;
+        if (trni_host_has_bf16_dots(&host, &fast)) found |= 1 << TRN_ISA_AVX512_BF16;
+        if (trni_host_has_tiles(&host) && trni_tiles_permitted()) found |= 1 << TRN_ISA_AMX;
         if (fast && (found >> TRN_ISA_AVX512_BF16 & 1)) unit = TRN_ISA_AVX512_BF16;
         if (found >> TRN_ISA_AMX & 1) unit = TRN_ISA_AMX;
     }

@@ -9,7 +9,8 @@
 
 Rooms, their files and the tests that guard them are in rooms.txt. A mutant dies when a test that passes without it
 fails, crashes or takes too long with it. Those that change no behaviour are in equivalent.txt, each with the reason,
-and are not counted; nor are those that do not compile, or that the preprocessor leaves out of this build. The status is 0 when each room has 95 % of the others die.
+and are not counted; nor are those that do not compile, or that the preprocessor leaves out of this build. The status
+is 0 when each room has 95 % of the others die.
 """
 import argparse
 import concurrent.futures
@@ -99,8 +100,9 @@ class Mutant:
 
 def all_mutants(room, files, texts):
     seen, out = {}, []
+    but = {path for pattern in files if pattern[0] == "-" for path in ROOT.glob(pattern[1:])}
     for pattern in files:
-        for path in sorted(ROOT.glob(pattern)):
+        for path in sorted(set(ROOT.glob(pattern)) - but if pattern[0] != "-" else ()):
             name = str(path.relative_to(ROOT))
             if name not in texts:
                 texts[name] = path.read_text(encoding="utf-8")

@@ -343,5 +343,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_environment_is_obeyed),
         cmocka_unit_test(a_wrong_environment_is_an_error),
     };
-    return cmocka_run_group_tests_name("base", tests, NULL, NULL) + base_parse() + base_workspace();
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL) + base_parse() + base_workspace() +
+           base_hosts() + base_fit();
 }

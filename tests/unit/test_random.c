@@ -504,6 +504,30 @@ static void single_states_are_set_and_refused(void **state)
     assert_int_equal(trn_xorwow_set_state(g, 0, NULL, NULL), TRN_OK);
 }
 
+/* One word that is not zero is enough, whichever it is; xorwow's sixth, a counter, is none of them. */
+static void one_word_is_enough(void **state)
+{
+    (void)state;
+    static uint32_t words[STATE];
+    for (const vector_kind *k = kinds; k < kinds + KINDS; k++)
+        for (uint32_t w = 0; w < k->words; w++) {
+            const bool enough = w < 5;
+            uint32_t alone[6] = { 0 };
+            vector g;
+            trn_xorwow one;
+            trn_lfsr other;
+            k->seed(&g, 7);
+            k->get(&g, words);
+            uint32_t *const last = words + k->words * (k->all - 1);
+            memset(last, 0, k->words * sizeof *last);
+            last[w] = alone[w] = 0x80000000u;
+            assert_int_equal(k->set(&g, words, 0, NULL), enough ? TRN_OK : TRN_EINVAL);
+            const trn_status status = k->words == 6 ? trn_xorwow_set_state(&one, 1, alone, NULL)
+                                                    : trn_lfsr_set_state(&other, 1, alone, NULL);
+            assert_int_equal(status, enough ? TRN_OK : TRN_EINVAL);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -515,6 +539,7 @@ int main(void)
         cmocka_unit_test(seeds_become_states),   cmocka_unit_test(periods_are_full),
         cmocka_unit_test(vectors_equal_the_twins), cmocka_unit_test(vectors_resume),
         cmocka_unit_test(bad_states_are_refused), cmocka_unit_test(single_states_are_set_and_refused),
+        cmocka_unit_test(one_word_is_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 #define BASE_GROUPS_H
 
 int base_parse(void);
+int base_hosts(void);
+int base_fit(void);
 int base_workspace(void);
 
 #endif /* BASE_GROUPS_H */

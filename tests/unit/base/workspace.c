@@ -34,7 +34,7 @@ static void pieces_lie_on_cache_lines_and_apart(void **state)
             memset(piece, t, bytes); /* a sanitizer sees where the memory ends */
         }
         for (int t = 0; t < threads; t++)
-            for (size_t k = 0; k < bytes; k += bytes > 1 ? bytes - 1 : 1)
+            for (size_t k = 0; k<bytes; k += bytes> 1 ? bytes - 1 : 1)
                 assert_int_equal(((unsigned char *)trni_workspace_of(&w[i], t))[k], t);
     }
     for (int i = 0; i < 64; i++) trni_workspace_close(&w[i]);

@@ -108,7 +108,8 @@ static void arrays_of_the_host_are_refused(void **state)
         if (i < 3) trn_core_activation(&core, &a);
         else trn_core_activate2(&core, &b);
         snprintf(sentence, sizeof sentence,
-                 "instruction 1, %s: %s is an array of the host; engines read tiles: see scale_tile, bias_tile, reduce_res",
+                 "instruction 1, %s: %s is an array of the host; engines read tiles: see scale_tile, bias_tile, "
+                 "reduce_res",
                  i < 3 ? "activation" : "activate2", name[i]);
         expect(sentence);
     }
