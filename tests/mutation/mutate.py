@@ -167,6 +167,7 @@ def bury(errors, where, woven, mutants):
     """Marks the mutants that a compiler's errors lie in."""
     buried = 0
     for name, row, column in set(ERROR.findall(errors)):
+        name = os.path.normpath(name)  # "trnmath/network/../base/parse.h"
         if name not in woven:
             continue
         lines = woven[name].split("\n")
@@ -185,9 +186,11 @@ def bury(errors, where, woven, mutants):
 
 
 def compiled(command):
-    """The numbers of the mutants that the preprocessor leaves in this build."""
+    """The numbers of the mutants that the preprocessor leaves in this build; all, where it cannot say."""
     command = ["-E" if word == "-fsyntax-only" else word for word in command]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        return frozenset(range(MUTANTS))
     return frozenset(int(n) for n in re.findall(r"trn_mutant\((\d+)\)", done.stdout))
 
 
@@ -195,7 +198,8 @@ def checked_by_compiler(texts, mutants):
     """Weaves until the compiler takes the result. The numbers of what it sees at all."""
     probe = WORK / "probe.c"
     shims = "".join('#include "%s"\n' % name for name in texts if name.startswith("examples/"))
-    top = '#define _POSIX_C_SOURCE 200809L\n#define TRN_IMPLEMENTATION 1\n#include "trnmath/trnmath.h"\n'
+    defined = "_POSIX_C_SOURCE 200809L", "TRN_SPLIT 1", "TRN_IMPLEMENTATION 1"
+    top = "".join("#define %s\n" % name for name in defined) + '#include "trnmath/trnmath.h"\n'
     put(probe, (top + shims).encode())
     command = ["gcc", "-std=c11", "-fsyntax-only", "-fmax-errors=0", "-DTRN_NO_INTRINSICS=1", "-I" + str(TREE),
                "-I" + str(TREE / "examples"), "-include", str(HERE / "mutant.h"), *WARNINGS.split(";"), str(probe)]
@@ -216,14 +220,17 @@ def build(texts, mutants, targets, jobs):
                  "-DTRN_INTRINSICS=OFF", "-DTRN_HOUSE=OFF", "-DTRN_MATRIX=OFF", "-DTRN_WARNINGS=" + WARNINGS,
                  "-DCMAKE_C_FLAGS=-O0 -include %s/mutant.h" % HERE, "-DCMAKE_EXE_LINKER_FLAGS=%s" % unit,
                  "-DCMAKE_SHARED_LINKER_FLAGS=%s" % unit, *launcher]
-    make = ["cmake", "--build", str(BUILD), "--parallel", str(jobs), "--target", *targets, "--", "-k"]
+    make = ["cmake", "--build", str(BUILD), "--parallel", str(jobs), "--target"]
     for _ in range(6):
         done = subprocess.run(configure, capture_output=True, text=True)
         if done.returncode:
             sys.exit(done.stdout + done.stderr)
         where, woven = weave(texts, mutants)
-        done = subprocess.run(make, capture_output=True, text=True)
-        if done.returncode == 0:
+        for wanted in ["bodies"], targets:  # what all programs need comes first, or each would try it again
+            done = subprocess.run([*make, *wanted, "--", "-k"], capture_output=True, text=True)
+            if done.returncode:
+                break
+        else:
             return seen
         if not bury(done.stdout + done.stderr, where, woven, mutants):
             break

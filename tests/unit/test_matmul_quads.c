@@ -120,12 +120,21 @@ static void products_of_several_slabs(void **state)
         for (int s = 0; s < 4; s++) ask(shape[s][0], shape[s][1], shape[s][2], scalar_matmul);
 }
 
+/* One row, or a few, whose scales are read in blocks: tiles that end within one, and beside one. */
+static void single_rows_equal_the_twins(void **state)
+{
+    (void)state;
+    for (int round = 0; round < cases_rounds(60, 1000); round++)
+        ask(1 + cases_below(&rng, 4) / 3, 1 + cases_below(&rng, 140), 32 * (1 + cases_below(&rng, 34)), scalar_matmul);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_products_equal_the_twins),
         cmocka_unit_test(products_of_many_tiles),
         cmocka_unit_test(products_of_several_slabs),
+        cmocka_unit_test(single_rows_equal_the_twins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

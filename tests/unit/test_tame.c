@@ -13,6 +13,7 @@
 
 #include "trnmath/trn_matmul.h"
 #include "twin/cases.h"
+#include "unit/tame/groups.h"
 
 enum { MOST_M = 110, MOST_N = 70, MOST_K = 300 };
 
@@ -326,5 +327,5 @@ int main(void)
         cmocka_unit_test(beyond_the_ends),
         cmocka_unit_test(strangers),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("tame", tests, NULL, NULL) + tame_join();
 }

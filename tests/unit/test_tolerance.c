@@ -272,6 +272,60 @@ static void a_chain_that_always_loses(void **state)
         fail_msg("of worst: %.3f, %.3f, %.3g, %.3g", even, cut, flushed, lost);
 }
 
+/* Worst and sigma of two random rows and columns, a and b divided by 2^down; into worst and sigma. */
+static void tolerance_of(const char *rules, int down)
+{
+    enum { SIDE = 2, DEPTH = 150 };
+    trn_error error = { TRN_OK, "" };
+    trn_numerics numerics;
+    trn_matmul_args product;
+    trn_tolerance_args args;
+    memset(&product, 0, sizeof product);
+    memset(&args, 0, sizeof args);
+    if (trn_numerics_parse(&numerics, rules) != TRN_OK) fail_msg("%s", rules);
+    if (numerics.psum_format == TRN_BF16) product.generation = TRN_TRAINIUM3;
+    rng = 5;
+    for (int i = 0; i < SIDE * DEPTH; i++) {
+        a[i] = ldexpf((float)normal(), -down);
+        b[i] = ldexpf((float)normal(), -down);
+    }
+    product.dst = trn_tensor_2d(TRN_F32, dst, SIDE, SIDE);
+    product.a = trn_tensor_2d(TRN_F32, a, SIDE, DEPTH);
+    product.b = trn_tensor_2d(TRN_F32, b, DEPTH, SIDE);
+    product.numerics = &numerics;
+    product.error = &error;
+    args.matmul = &product;
+    args.worst = trn_tensor_2d(TRN_F32, worst, SIDE, SIDE);
+    args.sigma = trn_tensor_2d(TRN_F32, sigma, SIDE, SIDE);
+    args.error = &error;
+    if (trn_tolerance(&args) != TRN_OK) fail_msg("%s: %s", rules, error.text);
+}
+
+/* A power of two in front of the operands is one in front of the tolerance, far from the ends of the formats. */
+static void tolerances_have_no_size_of_their_own(void **state)
+{
+    (void)state;
+    static const char *const rules[] = { "trn2",
+                                         "chains=1",
+                                         "chains=1,accumulator=toward_zero",
+                                         "accumulator=aligned",
+                                         "accumulator=pairwise",
+                                         "psum_format=bfloat16",
+                                         "accumulator=aligned_late" };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        float one[4], other[4];
+        tolerance_of(rules[i], 0);
+        memcpy(one, worst, sizeof one), memcpy(other, sigma, sizeof other);
+        tolerance_of(rules[i], 12);
+        for (int k = 0; k < 4; k++) {
+            const double of_worst = ldexp((double)worst[k], 24) / (double)one[k];
+            const double of_sigma = ldexp((double)sigma[k], 24) / (double)other[k];
+            if (!(one[k] > 0 && fabs(of_worst - 1) < 1e-5 && fabs(of_sigma - 1) < 1e-5))
+                fail_msg("%s: worst %.9g, sigma %.9g of what they were", rules[i], of_worst, of_sigma);
+        }
+    }
+}
+
 /* ---- refusals, and what has no tolerance ---- */
 
 static void refuse(trn_tolerance_args args, trn_status status, const char *words)
@@ -350,6 +404,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_element_is_beyond_worst),
         cmocka_unit_test(a_chain_that_always_loses),
+        cmocka_unit_test(tolerances_have_no_size_of_their_own),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(overflow_has_no_tolerance),
     };
