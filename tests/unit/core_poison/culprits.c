@@ -115,12 +115,79 @@ static void views_of_six_axes_carry_what_those_of_two_carry(void **state)
     }
 }
 
+/* ---- transposes of more than two axes ---- */
+
+static trn_tensor cut(trn_tensor t, const int at[], int axes)
+{
+    for (int i = 0; i < axes; i++) t = trn_tensor_slice(t, i, at[i], 1);
+    return t;
+}
+
+/* One element of src is unwritten; of dst that with its indices turned, as DMA turns them, and no other: [A, B, C] to
+ * [C, B, A], and [A, B, C, D] to [D, B, C, A]. */
+static void transfers_turn_what_is_unwritten(void **state)
+{
+    (void)state;
+    static const int hole[4] = { 5, 1, 2, 3 };
+    for (int rank = 3; rank <= 4; rank++)
+        for (int whole = 0; whole < 2; whole++) {
+            begin(TRN_TRAINIUM2);
+            trn_tensor x = tile("x", 32, 32), y = tile("y", rank == 3 ? 8 : 4, rank == 3 ? 128 : 256);
+            x = trn_tensor_split(x, 1, rank == 3 ? 8 : 16);
+            y = trn_tensor_split(y, 1, rank == 3 ? 32 : 128);
+            if (rank == 4) x = trn_tensor_split(x, 2, 4), y = trn_tensor_split(y, 2, 32);
+            const int there[4] = { hole[rank - 1], hole[1], rank == 3 ? hole[0] : hole[2], hole[0] };
+            for (int p = 0; p < 32; p++)
+                for (int i = 0; i < x.shape[1]; i++)
+                    for (int j = 0; j < x.shape[2]; j++)
+                        for (int k = 0; k < (rank == 4 ? x.shape[3] : 1); k++) {
+                            const int at[4] = { p, i, j, k };
+                            if (memcmp(at, hole, (size_t)rank * sizeof(int)) != 0)
+                                trn_core_written(&core, cut(x, at, rank));
+                        }
+            const trn_dma_transpose_args turn = { .dst = y, .src = x };
+            trn_core_dma_transpose(&core, &turn);
+            fine();
+            if (whole) trn_core_written(&core, cut(y, there, rank));
+            assert_int_equal(trn_core_result(&core, y), whole ? TRN_OK : TRN_EINVAL);
+        }
+}
+
+/* ---- what is read stays as it was ---- */
+
+static void sums_leave_their_operands_alone(void **state)
+{
+    (void)state;
+    for (int what = 0; what < 3; what++)
+        for (int second = 0; second < 2; second++) {
+            begin(TRN_TRAINIUM2);
+            const trn_tensor x = tile("x", 32, 32), eight = tile("eight", 32, 8), one = tile("one", 32, 1);
+            const trn_tensor y = tile("y", 32, 32);
+            const trn_tensor_scalar_reduce_args sum = {
+                .dst = y, .data = x, .op0 = TRN_ALU_ADD, .operand0 = 1, .reduce_op = TRN_ALU_ADD, .reduce_res = one
+            };
+            const trn_max8_args most = { .dst = eight, .src = x };
+            const trn_bn_stats_args stats = { .dst = trn_tensor_slice(eight, 1, 0, 6), .data = x };
+            set(columns(x, 0, 24), 1);
+            if (what == 0) trn_core_max8(&core, &most);
+            if (what == 1) trn_core_bn_stats(&core, &stats);
+            if (what == 2) trn_core_tensor_scalar_reduce(&core, &sum);
+            fine();
+            assert_int_equal(trn_core_result(&core, columns(x, 0, 24)), TRN_OK);
+            if (!second) continue;
+            assert_int_equal(trn_core_result(&core, columns(x, 0, 25)), TRN_EINVAL);
+            about("x");
+        }
+}
+
 int core_poison_culprits(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_tile_of_a_chain_is_named),
         cmocka_unit_test(the_operand_that_is_refused_is_named),
         cmocka_unit_test(views_of_six_axes_carry_what_those_of_two_carry),
+        cmocka_unit_test(transfers_turn_what_is_unwritten),
+        cmocka_unit_test(sums_leave_their_operands_alone),
     };
     return cmocka_run_group_tests_name("core_poison_culprits", tests, NULL, NULL);
 }

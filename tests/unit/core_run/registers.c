@@ -17,8 +17,13 @@ static trn_tensor activate(bool second, trn_tensor x, asked how)
 {
     const trn_tensor sum = tile("sum", 32, 1);
     if (second) {
-        trn_activate2_args args = { .dst = x, .src = x, .op = TRN_ACT_COPY, .op0 = TRN_ALU_MULTIPLY, .imm0 = 1,
-                                    .op1 = TRN_ALU_ADD, .reduce_cmd = how.command };
+        trn_activate2_args args = { .dst = x,
+                                    .src = x,
+                                    .op = TRN_ACT_COPY,
+                                    .op0 = TRN_ALU_MULTIPLY,
+                                    .imm0 = 1,
+                                    .op1 = TRN_ALU_ADD,
+                                    .reduce_cmd = how.command };
         if (how.result) args.reduce_res = sum;
         trn_core_activate2(&core, &args);
     } else {
@@ -34,25 +39,24 @@ static trn_tensor activate(bool second, trn_tensor x, asked how)
 static void sums_begin_anew_where_a_result_is_asked_for(void **state)
 {
     (void)state;
-    static const struct {
-        asked how[3];
-        float sums[3]; /* after each; 0 = not asked */
+    static const asked anew = { TRN_REDUCE_CMD_RESET_REDUCE, true }, more = { TRN_REDUCE_CMD_REDUCE, true };
+    static const asked by_itself = { TRN_REDUCE_CMD_DEFAULT, true }, nothing = { TRN_REDUCE_CMD_DEFAULT, false };
+    static const asked idle = { TRN_REDUCE_CMD_IDLE, true }, unseen = { TRN_REDUCE_CMD_REDUCE, false };
+    const struct {
+        asked how[4];
+        float sums[4]; /* after each; 0 = not asked */
     } row[] = {
-        { { { TRN_REDUCE_CMD_DEFAULT, true }, { TRN_REDUCE_CMD_DEFAULT, true }, { TRN_REDUCE_CMD_REDUCE, true } },
-          { 8, 8, 16 } },
-        { { { TRN_REDUCE_CMD_RESET_REDUCE, true }, { TRN_REDUCE_CMD_DEFAULT, false }, { TRN_REDUCE_CMD_REDUCE, true } },
-          { 8, 0, 16 } },
-        { { { TRN_REDUCE_CMD_RESET_REDUCE, true }, { TRN_REDUCE_CMD_REDUCE, false }, { TRN_REDUCE_CMD_REDUCE, true } },
-          { 8, 0, 24 } },
-        { { { TRN_REDUCE_CMD_REDUCE, true }, { TRN_REDUCE_CMD_IDLE, true }, { TRN_REDUCE_CMD_REDUCE, true } },
-          { 8, 8, 16 } },
+        { { anew, more, by_itself, more }, { 8, 16, 8, 16 } },
+        { { anew, more, nothing, more }, { 8, 16, 0, 24 } },
+        { { anew, unseen, more, by_itself }, { 8, 0, 24, 8 } },
+        { { more, idle, more, idle }, { 8, 8, 16, 16 } },
     };
     for (int second = 0; second < 2; second++)
         for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
             begin(second ? TRN_TRAINIUM3 : TRN_TRAINIUM2);
             const trn_tensor x = tile("x", 32, 8);
             set(x, 1);
-            for (int k = 0; k < 3; k++) {
+            for (int k = 0; k < 4; k++) {
                 const trn_tensor sum = activate(second, x, row[i].how[k]);
                 if (!row[i].how[k].result) continue;
                 for (int p = 0; p < 32; p++)
@@ -72,8 +76,9 @@ static void registers_of_a_caller_are_taken(void **state)
     begin(TRN_TRAINIUM2);
     const trn_tensor x = tile("x", 32, 8), sum = tile("sum", 32, 1);
     set(x, 1);
-    trn_activation_args args = { .dst = x, .src = x, .op = TRN_ACT_COPY, .reduce_cmd = TRN_REDUCE_CMD_RESET_REDUCE,
-                                 .reduce_res = sum };
+    trn_activation_args args = {
+        .dst = x, .src = x, .op = TRN_ACT_COPY, .reduce_cmd = TRN_REDUCE_CMD_RESET_REDUCE, .reduce_res = sum
+    };
     trn_core_activation(&core, &args);
     fine();
     args.state = &own;
@@ -100,13 +105,20 @@ static void arrays_of_the_host_are_refused(void **state)
         const trn_tensor x = tile("x", 32, 8);
         set(x, 1);
         trn_activation_args a = { .dst = x, .src = x, .op = TRN_ACT_COPY };
-        trn_activate2_args b = { .dst = x, .src = x, .op = TRN_ACT_COPY, .op0 = TRN_ALU_MULTIPLY, .imm0 = 1,
-                                 .op1 = TRN_ALU_ADD, .reduce = host };
+        trn_activate2_args b = { .dst = x,
+                                 .src = x,
+                                 .op = TRN_ACT_COPY,
+                                 .op0 = TRN_ALU_MULTIPLY,
+                                 .imm0 = 1,
+                                 .op1 = TRN_ALU_ADD,
+                                 .reduce = host };
         if (i == 0) a.scale_per_partition = host;
         if (i == 1) a.bias_per_partition = host;
         if (i == 2) a.reduce = host;
-        if (i < 3) trn_core_activation(&core, &a);
-        else trn_core_activate2(&core, &b);
+        if (i < 3)
+            trn_core_activation(&core, &a);
+        else
+            trn_core_activate2(&core, &b);
         snprintf(sentence, sizeof sentence,
                  "instruction 1, %s: %s is an array of the host; engines read tiles: see scale_tile, bias_tile, "
                  "reduce_res",
