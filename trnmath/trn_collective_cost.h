@@ -137,17 +137,19 @@ TRNI_FN trn_status trni_choose_algorithm(const trni_layout *l, trn_algorithm alg
 
 /* An algorithm has the variant that it has where nothing is broken: what is slow or down takes time and changes none of
  * its bits. */
-TRNI_FN trn_status trni_choose_way(const trni_layout *l, trn_algorithm algorithm, double bytes, trni_pick *best)
+TRNI_DRIVER trn_status trni_choose_way(const trni_layout *l, trn_algorithm algorithm, double bytes, trni_pick *best)
 {
     if (l->ask->net->faults == 0) return trni_choose_algorithm(l, algorithm, bytes, best);
-    const trn_topology net = trni_without_faults(l->ask->net);
+    trn_topology *net = trni_without_faults(l->ask->net);
+    if (!net) return trni_fail(l->ask->error, TRN_ENOSPC, "could not allocate the network without its faults");
     trn_collective_args ask = *l->ask;
     trni_layout sound = *l;
     trni_pick there;
     memset(&there, 0, sizeof there);
-    ask.net = &net;
+    ask.net = net;
     sound.ask = &ask;
     const trn_status status = trni_choose_algorithm(&sound, algorithm, bytes, &there);
+    free(net);
     return status == TRN_OK ? trni_choose_variant(l, there.algorithm, there.variant, bytes, best) : status;
 }
 

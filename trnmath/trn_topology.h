@@ -23,6 +23,7 @@
  *     trn_topology_of            the network of a system
  *     trn_topology_preset        the same, as one of several sources has it
  *     trn_topology_ring, trn_topology_torus, trn_topology_switch, trn_topology_fully_connected   one kind of wire
+ *     trn_topology_wired         any graph, link by link
  *     trn_topology_hierarchy     any levels
  *     trn_topology_cycles        rings through all chips of a torus that share no link
  *
@@ -50,8 +51,9 @@
 
 /* ---- custom networks ---- */
 
-/* Levels from the innermost. Nothing limits their chips but the links: no DMA start, no limit of HBM or DMA, one rank
- * each. When the levels make no network, chips is 0 and trn_topology_check() says why. Names are not copied. */
+/* Levels from the innermost, none of them a graph (trn_topology_wired makes one, or a file). Nothing limits their chips
+ * but the links: no DMA start, no limit of HBM or DMA, one rank each. When the levels make no network, chips is 0 and
+ * trn_topology_check() says why. Names are not copied. */
 TRN_API trn_topology trn_topology_hierarchy(const char *name, int levels, const trn_level *level);
 
 /* Rates are one way: of one link, or of the one port of each chip. */
@@ -62,6 +64,10 @@ TRN_API trn_topology trn_topology_fully_connected(int chips, double bytes_per_s,
 
 /* latency_s: from port to port. */
 TRN_API trn_topology trn_topology_switch(int chips, double bytes_per_s, double latency_s);
+
+/* A graph: wire[] joins chips (of level 0), both ways unless it says one_way. When the wires make no graph, chips is 0
+ * and trn_topology_check() says why. */
+TRN_API trn_topology trn_topology_wired(const char *name, int chips, int wires, const trn_wire *wire);
 
 /* size[0] is the innermost dimension. */
 TRN_API trn_topology trn_topology_torus(int dims, const int *size, double bytes_per_s, double latency_s);
@@ -111,9 +117,9 @@ TRNI_FN trn_level trni_topology_level(const char *name, trn_wiring wiring, int s
 
 /* ---- custom networks ---- */
 
-TRN_API trn_topology trn_topology_hierarchy(const char *name, int levels, const trn_level *level)
+/* (A function of its own: inlined, it leaves a second network on its caller's stack.) */
+TRNI_DRIVER trn_topology trni_topology_build(const char *name, int levels, const trn_level *level)
 {
-    TRNI_FLOATS;
     trn_topology net;
     int64_t chips = 1;
     memset(&net, 0, sizeof net);
@@ -144,11 +150,17 @@ TRN_API trn_topology trn_topology_hierarchy(const char *name, int levels, const 
     return net;
 }
 
+TRN_API trn_topology trn_topology_hierarchy(const char *name, int levels, const trn_level *level)
+{
+    TRNI_FLOATS;
+    return trni_topology_build(name, levels, level);
+}
+
 TRNI_FN trn_topology trni_topology_one_level(const char *name, trn_wiring wiring, int chips, double bytes_per_s,
                                              double latency_s)
 {
     const trn_level level = trni_topology_level("x", wiring, chips, bytes_per_s, latency_s);
-    return trn_topology_hierarchy(name, 1, &level);
+    return trni_topology_build(name, 1, &level);
 }
 
 TRN_API trn_topology trn_topology_ring(int chips, double bytes_per_s, double latency_s)
@@ -164,6 +176,18 @@ TRN_API trn_topology trn_topology_fully_connected(int chips, double bytes_per_s,
 TRN_API trn_topology trn_topology_switch(int chips, double bytes_per_s, double latency_s)
 {
     return trni_topology_one_level("switch", TRN_WIRING_SWITCH, chips, bytes_per_s, latency_s);
+}
+
+TRN_API trn_topology trn_topology_wired(const char *name, int chips, int wires, const trn_wire *wire)
+{
+    TRNI_FLOATS;
+    const trn_level level = trni_topology_level("x", TRN_WIRING_GRAPH, chips, 0, 0);
+    trn_topology net = trn_topology_hierarchy(name ? name : "graph", 1, &level);
+    net.wires = wire ? wires : 0;
+    if (net.wires > 0 && net.wires <= TRN_MAX_WIRES) memcpy(net.wire, wire, (size_t)net.wires * sizeof *wire);
+    net.chips = chips > 0 && chips <= TRN_MAX_GRAPH ? chips : 0;
+    if (trn_topology_check(&net, NULL) != TRN_OK) net.chips = 0;
+    return net;
 }
 
 TRN_API trn_topology trn_topology_torus(int dims, const int *size, double bytes_per_s, double latency_s)
@@ -380,7 +404,8 @@ TRN_API trn_topology trn_topology_of(trn_system system) { return trn_topology_pr
 
 TRN_API int trn_topology_cycles(const trn_topology *net, int *order, int capacity)
 {
-    return trni_torus_cycles(net, order, capacity);
+    const trni_torus torus = trni_torus_of(net);
+    return trni_torus_cycles(&torus, order, capacity);
 }
 
 #endif /* TRNI_BODIES */

@@ -112,7 +112,7 @@ TRNI_FN trn_status trni_fault_add(trn_topology *net, trn_fault_kind kind, int64_
 TRNI_FN trn_status trni_fault_add_links(trn_topology *net, trni_phrase p, double share, trn_error *error)
 {
     trni_fault_end from, to;
-    int64_t link = -1;
+    int64_t link = -1, back = -1;
     size_t dash = 0;
     while (dash + 1 < p.length && memcmp(p.at + dash, "->", 2) != 0) dash++;
     if (dash + 1 >= p.length)
@@ -123,9 +123,9 @@ TRNI_FN trn_status trni_fault_add_links(trn_topology *net, trni_phrase p, double
     trn_status status = trni_fault_read_end(net, left, &from, error);
     if (status == TRN_OK) status = trni_fault_read_end(net, right, &to, error);
     if (status == TRN_OK) status = trni_fault_link(net, from, to, &link, error);
+    if (status == TRN_OK && both) status = trni_fault_link(net, to, from, &back, error);
     if (status == TRN_OK) status = trni_fault_add(net, TRN_FAULT_LINK, link, share, error);
-    if (status == TRN_OK && both)
-        status = trni_fault_add(net, TRN_FAULT_LINK, trni_link_reverse(net, link), share, error);
+    if (status == TRN_OK && both) status = trni_fault_add(net, TRN_FAULT_LINK, back, share, error);
     return status;
 }
 

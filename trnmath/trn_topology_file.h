@@ -20,7 +20,7 @@
  *     trn_topology_load    text -> network
  *     trn_topology_save    network -> text
  *
- * KNOWN FROM: definitions. examples/topologies/ holds every preset in this form.
+ * KNOWN FROM: definitions. examples/topologies/ holds every preset in this form, and graphs such as NVIDIA's DGX-1.
  *
  * The file. Lines of "key = value"; # begins a comment; empty lines do not count. First what belongs to the whole:
  *     name = NAME                the network's own, to 63 bytes; default custom
@@ -31,15 +31,19 @@
  *     hbm = 2900, dma = 2944     GB/s of a chip; default 0: never a limit
  *     reduce_pass = 1            DMA passes for each source of a sum; default 1
  *     ranks_per_chip = 4         default 1
- * then the levels, the innermost first (trn_topology_levels.h says what the wirings are):
+ * then the levels, the innermost first (trn_topology_parts.h says what the wirings are):
  *     [level x]                  the name: letters, digits, "_", "-" and ".", beginning with a letter, to 23 bytes
  *     size = 4                   values of the digit
- *     wiring = ring              full, switch, none
+ *     wiring = ring              full, switch, none, graph
  *     planes = 2                 of a switch; default 1
  *     rate = 128                 GB/s (1e9) one way of a link or of a switch's port
  *     latency = 0.1              us; of a switch from port to port; default 0
  *     kind = torus               peer, switch, efa, plain; default plain
  *     duplex = full              half: both directions of a link share the rate
+ *     link = 0-1                 of a graph, as often as needed: both ways; 0->1 one way
+ *     link = 0-1 rate 25 latency 0.7 x 2     its own rate (or 25 alone) and latency, else the level's; 2 parallel links
+ * A graph has at most 64 chips (or whatever its level counts) and all graphs together 96 lines of links; the links
+ * lead from every chip to every other. A pair stands once: two lines for it would be a mistake or "x 2".
  * Rates are from 1e-9 to 1e9 GB/s, times 0 or from 1e-9 to 1e10 us, passes 0 or from 1e-6 to 1e6 (machine/amounts.h).
  * And anywhere, as often as needed (trn_topology_faults.h):
  *     down = chip 17             down = link 3->7, down = link 3<->7, down = link 3->rack
@@ -62,6 +66,8 @@ TRN_API trn_status trn_topology_save(const trn_topology *net, trn_trace_write *w
 
 #if TRNI_BODIES
 
+#include "network/topology_link_text.h"
+
 /* ---- what may stand in a file ---- */
 
 typedef enum trni_key_kind {
@@ -72,7 +78,8 @@ typedef enum trni_key_kind {
     TRNI_KEY_WORD,
     TRNI_KEY_FLAG,
     TRNI_KEY_DOWN,
-    TRNI_KEY_SLOW
+    TRNI_KEY_SLOW,
+    TRNI_KEY_LINK
 } trni_key_kind;
 
 /* offset: of the field in trn_topology or trn_level. */
@@ -86,7 +93,7 @@ typedef struct trni_file_key {
     const char *expected;
 } trni_file_key;
 
-enum { TRNI_NET_KEYS = 11, TRNI_LEVEL_KEYS = 7 };
+enum { TRNI_NET_KEYS = 11, TRNI_LEVEL_KEYS = 8 };
 
 TRNI_FN const trni_file_key *trni_net_keys(void)
 {
@@ -136,8 +143,8 @@ TRNI_FN const trni_file_key *trni_level_keys(void)
           TRNI_AT(wiring),
           0,
           TRNI_RATE,
-          { "none", "ring", "full", "switch", NULL },
-          "ring, full, switch or none" },
+          { "none", "ring", "full", "switch", "graph", NULL },
+          "ring, full, switch, graph or none" },
         { "planes", TRNI_KEY_WHOLE, TRNI_AT(planes), 27, TRNI_RATE, { NULL }, "a whole number from 1 to 134217728" },
         { "rate", TRNI_KEY_REAL, TRNI_AT(bytes_per_s), 9, TRNI_LIMIT, { NULL }, "a rate in GB/s, such as 128" },
         { "latency", TRNI_KEY_REAL, TRNI_AT(latency_s), -6, TRNI_TIME, { NULL }, "a time in us, such as 0.1" },
@@ -149,6 +156,7 @@ TRNI_FN const trni_file_key *trni_level_keys(void)
           { "plain", "torus", "peer", "switch", "efa", NULL },
           "plain, torus, peer, switch or efa" },
         { "duplex", TRNI_KEY_FLAG, TRNI_AT(half_duplex), 0, TRNI_RATE, { "full", "half", NULL }, "full or half" },
+        { "link", TRNI_KEY_LINK, 0, 0, TRNI_RATE, { NULL }, "" },
     };
 #undef TRNI_AT
     return key;
@@ -159,7 +167,7 @@ TRNI_FN const trni_file_key *trni_level_keys(void)
 typedef struct trni_net_file {
     trn_topology net;
     int line, level; /* -1: before the first level */
-    int level_line[TRN_MAX_LEVELS];
+    int level_line[TRN_MAX_LEVELS], wire_line[TRN_MAX_WIRES];
     unsigned seen, seen_here; /* keys, as bits: of the whole, and of this level */
     trni_phrase fault[TRN_MAX_FAULTS];
     int fault_line[TRN_MAX_FAULTS], faults;
@@ -250,6 +258,42 @@ TRNI_FN trn_status trni_file_fault(trni_net_file *f, trni_phrase value, bool slo
     return TRN_OK;
 }
 
+TRNI_FN trn_status trni_file_link(trni_net_file *f, trni_phrase value)
+{
+    trn_error why;
+    if (f->net.wires == TRN_MAX_WIRES)
+        return trni_fail(f->error, TRN_ELIMIT, "line %d: more than %d links in all graphs together", f->line,
+                         (int)TRN_MAX_WIRES);
+    const trn_status status = trni_link_read(value, f->level, &f->net.wire[f->net.wires], &why);
+    if (status != TRN_OK) return trni_fail(f->error, status, "line %d: %.230s", f->line, why.text);
+    f->wire_line[f->net.wires++] = f->line;
+    return TRN_OK;
+}
+
+/* The links of the level at hand: the level's numbers where they have none, and are they a graph? */
+TRNI_FN trn_status trni_file_graph(trni_net_file *f)
+{
+    const trn_level *l = &f->net.level[f->level];
+    const bool graph = l->wiring == TRN_WIRING_GRAPH;
+    trn_error why;
+    char ends[16];
+    int wire;
+    for (int i = 0; i < f->net.wires; i++) {
+        trn_wire *w = &f->net.wire[i];
+        if (w->level != f->level) continue;
+        if (!graph)
+            return trni_fail(f->error, TRN_EINVAL, "line %d: links are listed for wiring = graph, and level %s is %s",
+                             f->wire_line[i], l->label, trni_level_keys()[1].word[l->wiring]);
+        if (!trni_link_complete(w, l))
+            return trni_fail(f->error, TRN_EINVAL, "line %d: link %s has no rate, and level %s gives none",
+                             f->wire_line[i], trni_wire_text(w, ends), l->label);
+    }
+    const trn_status status = graph ? trni_graph_check(&f->net, f->level, &wire, &why) : TRN_OK;
+    if (status == TRN_OK) return TRN_OK;
+    return trni_fail(f->error, status, "line %d: %.230s", wire < 0 ? f->level_line[f->level] : f->wire_line[wire],
+                     why.text);
+}
+
 /* Its number in a table; -1: it is not there. */
 TRNI_FN int trni_file_find(const trni_file_key *key, int keys, trni_phrase name)
 {
@@ -283,6 +327,7 @@ TRNI_FN trn_status trni_file_pair(trni_net_file *f, trni_phrase name, trni_phras
     if (f->level < 0)
         return trni_fail(f->error, TRN_EINVAL, "line %d: %s belongs to a level, and no [level NAME] stands before it",
                          f->line, of_level[l].name);
+    if (of_level[l].kind == TRNI_KEY_LINK) return trni_file_link(f, value);
     return trni_file_set(f, &of_level[l], &f->seen_here, 1u << l, &f->net.level[f->level], value);
 }
 
@@ -294,9 +339,10 @@ TRNI_FN trn_status trni_file_end_level(trni_net_file *f)
     const trn_level *l = &f->net.level[f->level];
     const char *lacks = !(f->seen_here & SIZE)                                   ? "size"
                         : !(f->seen_here & WIRING)                               ? "wiring"
-                        : l->wiring != TRN_WIRING_NONE && !(f->seen_here & RATE) ? "rate"
-                                                                                 : NULL;
-    if (!lacks) return TRN_OK;
+                        : l->wiring != TRN_WIRING_NONE && l->wiring != TRN_WIRING_GRAPH && !(f->seen_here & RATE)
+                            ? "rate"
+                            : NULL;
+    if (!lacks) return trni_file_graph(f);
     return trni_fail(f->error, TRN_EINVAL, "line %d: level %s has no %s", f->level_line[f->level], l->label, lacks);
 }
 
@@ -453,20 +499,26 @@ TRNI_FN void trni_file_put_key(const trni_net_writer *w, const trni_file_key *ke
     }
 }
 
-TRNI_FN void trni_file_put_level(const trni_net_writer *w, const trn_level *level)
+TRNI_FN void trni_file_put_level(const trni_net_writer *w, const trn_topology *net, int at)
 {
     enum { PLANES = 2, RATE = 3, LATENCY = 4, KIND = 5 };
+    const trn_level *level = &net->level[at];
     const trni_file_key *key = trni_level_keys();
-    char head[48];
+    char head[48], line[160];
     snprintf(head, sizeof head, "\n[level %s]\n", trn_level_name(level));
     w->write(w->user, head, strlen(head));
     for (int i = 0; i < TRNI_LEVEL_KEYS; i++) {
         if (i == PLANES && level->planes < 2) continue;
-        if ((i == RATE || i == LATENCY) && level->wiring == TRN_WIRING_NONE && !(level->bytes_per_s > 0) &&
-            !(level->latency_s > 0))
+        if ((i == RATE || i == LATENCY) && (level->wiring == TRN_WIRING_NONE || level->wiring == TRN_WIRING_GRAPH) &&
+            !(level->bytes_per_s > 0) && !(level->latency_s > 0))
             continue;
         if (i == KIND && level->kind == TRN_LINK_PLAIN) continue;
         trni_file_put_key(w, &key[i], level);
+    }
+    for (int i = 0; i < net->wires; i++) {
+        if (net->wire[i].level != at) continue;
+        trni_link_print(&net->wire[i], level, line);
+        w->write(w->user, line, strlen(line));
     }
 }
 
@@ -500,7 +552,7 @@ TRN_API trn_status trn_topology_save(const trn_topology *net, trn_trace_write *w
     w.write = write;
     w.user = user;
     for (int i = 0; i < TRNI_NET_KEYS; i++) trni_file_put_key(&w, &trni_net_keys()[i], net);
-    for (int l = 0; l < net->levels; l++) trni_file_put_level(&w, &net->level[l]);
+    for (int l = 0; l < net->levels; l++) trni_file_put_level(&w, net, l);
     if (net->faults) write(user, "\n", 1);
     for (int i = 0; i < net->faults && trn_topology_fault_text(net, i, line, sizeof line - 1); i++) {
         trni_copy_text(line + strlen(line), 2, "\n");

@@ -13,9 +13,10 @@
  *                        first.from == 1 && first.to >= net.chips ? 0 : 1;
  *     }
  *
- * DOES: routes, and answers hops, distances, cuts, all from the sizes of the levels: nothing is stored, so a network
- *     of 400,000 chips is as quick and as small as one of 16. Where a chip or a link is down, messages whose route it
- *     is on take a detour, for which the network is searched (and memory of its size allocated).
+ * DOES: routes, and answers hops, distances, cuts, all from the sizes of the levels (of a GRAPH: from its list of
+ *     links): nothing is stored, so a network of 400,000 chips is as quick and as small as one of 16. Where a chip or a
+ *     link is down, messages whose route it is on take a detour, for which the network is searched (and memory of its
+ *     size allocated).
  * DOES NOT: know any system (trn_topology.h builds those), or spread one route over several paths. Slow links keep
  *     their routes. What is said over all pairs, and rates and cuts, are those of the network without faults.
  *
@@ -33,7 +34,9 @@
  * change of plane by level 0, if one is needed); then the levels above it, innermost first. A route never leaves the
  * smallest group that holds both chips: two chips of one server do not meet in the network between servers. Half way
  * round a ring, even digits go up and odd ones down, so that all-to-all loads every link of a ring alike, unless its
- * size is even and half of it odd (6, 10, ...).
+ * size is even and half of it odd (6, 10, ...). A GRAPH puts its digit right by the fewest links: at each digit, of the
+ * neighbours that are nearer to the target, the first that comes counting up from an even digit, down from an odd one,
+ * and round. So a graph that spells a ring has the routes of that ring.
  *
  * A detour (assumed: nothing is published of how the fabric goes round a fault) has the fewest links, and of several
  * such ways the one that a search breadth first finds, which looks at the links in the order of their numbers.
@@ -57,7 +60,7 @@ TRN_API int trn_topology_hops(const trn_topology *net, int from, int to);
 /* Of all links of the route, without start_s; NaN when there is none. */
 TRN_API double trn_topology_route_latency(const trn_topology *net, int from, int to);
 
-/* ---- over all pairs: every chip sees the same distances, so chip 0 speaks for all, level by level ---- */
+/* ---- over all pairs: level by level, for what one level adds does not depend on the digits of the others ---- */
 
 /* The most hops between any two chips. */
 TRN_API int trn_topology_diameter(const trn_topology *net);
@@ -67,10 +70,12 @@ TRN_API double trn_topology_mean_hops(const trn_topology *net);
 
 /* ---- rates ---- */
 
-/* One way, out of one chip, all its links together. */
+/* One way, out of one chip, all its links together; where graphs give chips different rates, of one that has least. */
 TRN_API double trn_topology_injection_bytes_per_s(const trn_topology *net);
 
-/* One way, from the lower half of the digit's values to the upper, all links together; 0 when it has one value. */
+/* One way, from the lower half of the digit's values to the upper, all links together; 0 when it has one value. Of a
+ * graph: from half of its digits to the others, the least of all halvings (of more than 16 digits: of the lower and the
+ * upper half), in the direction that has less. */
 TRN_API double trn_topology_cut_bytes_per_s(const trn_topology *net, int level);
 
 /* The least of those cuts; 0 when there is one chip only. */
@@ -126,6 +131,21 @@ TRNI_FN void trni_route_ring(trni_route *r, int level, int steps)
     r->chip = trni_with_digit(r->net, r->chip, level, d);
 }
 
+TRNI_FN void trni_route_graph(trni_route *r, int level, int digit)
+{
+    uint64_t shell[TRN_MAX_GRAPH];
+    trni_graph g;
+    int d = trn_topology_digit(r->net, r->chip, level);
+    trni_graph_of(r->net, level, &g);
+    for (int k = trni_graph_distance(shell, trni_graph_shells(&g, digit, shell), d); k > 0; k--) {
+        const int next = trni_graph_next(&g, d, shell[k - 1]);
+        const trn_wire *wire = trni_wire_between(r->net, level, d, next);
+        trni_route_add(r, r->chip, level, next < d ? next : next - 1);
+        r->latency_s += wire ? wire->latency_s : 0;
+        r->chip = trni_with_digit(r->net, r->chip, level, d = next);
+    }
+}
+
 /* Makes one digit what it is in the target, by this level's own wires. */
 TRNI_FN void trni_route_level(trni_route *r, int level, int digit)
 {
@@ -136,6 +156,8 @@ TRNI_FN void trni_route_level(trni_route *r, int level, int digit)
         trni_route_ring(r, level, trni_ring_steps(d, digit, l->size));
     } else if (l->wiring == TRN_WIRING_SWITCH) {
         trni_route_switch(r, level, to);
+    } else if (l->wiring == TRN_WIRING_GRAPH) {
+        trni_route_graph(r, level, digit);
     } else {
         trni_route_add(r, r->chip, level, digit < d ? digit : digit - 1);
         r->latency_s += l->latency_s;
@@ -217,11 +239,12 @@ TRN_API double trn_topology_route_latency(const trn_topology *net, int from, int
     return trni_route_find(&r, net, from, to, NULL, 0) ? r.latency_s : (double)TRNI_NAN;
 }
 
-/* ---- over all pairs: every chip sees the same distances, so chip 0 speaks for all, level by level ---- */
+/* ---- over all pairs: but for graphs, every chip sees the same distances, and chip 0 speaks for all ---- */
 
 typedef struct trni_reach {
     int64_t chips; /* that chip 0 reaches through the levels so far */
-    int64_t sum;   /* of their distances */
+    int64_t sum;   /* of their distances, from all digits of the graphs */
+    int64_t from;  /* combinations of those digits */
     int most;
 } trni_reach;
 
@@ -251,7 +274,7 @@ TRNI_FN int64_t trni_reached(const trn_topology *net, int level)
 
 TRNI_FN trni_reach trni_reach_of(const trn_topology *net)
 {
-    trni_reach r = { 1, 0, 0 };
+    trni_reach r = { 1, 0, 1, 0 };
     for (int l = 0; l < net->levels; l++) {
         const trn_level *at = &net->level[l];
         const int64_t n = at->size, before = r.chips;
@@ -259,12 +282,18 @@ TRNI_FN trni_reach trni_reach_of(const trn_topology *net)
         if (at->wiring == TRN_WIRING_SWITCH && r.chips > before) {
             int most;
             const int64_t lanes = trni_lane_sum(net, trni_planes(at), &most); /* over one value of the outer digits */
-            r.sum += 2 * (r.chips - before) + (most ? (r.chips - before) / net->level[0].size * lanes : 0);
+            r.sum += r.from * (2 * (r.chips - before) + (most ? (r.chips - before) / net->level[0].size * lanes : 0));
             if (2 + most > r.most) r.most = 2 + most;
         } else if (at->wiring == TRN_WIRING_RING || at->wiring == TRN_WIRING_FULL) {
             const bool ring = at->wiring == TRN_WIRING_RING;
-            r.sum = n * r.sum + before * (ring ? n * n / 4 : n - 1);
+            r.sum = n * r.sum + r.from * before * (ring ? n * n / 4 : n - 1);
             r.most += ring ? (int)(n / 2) : n > 1;
+        } else if (at->wiring == TRN_WIRING_GRAPH) {
+            int most;
+            const int64_t pairs = trni_graph_sum(net, l, &most);
+            r.sum = n * n * r.sum + r.from * before * pairs;
+            r.from *= n;
+            r.most += most;
         }
     }
     return r;
@@ -275,19 +304,29 @@ TRN_API int trn_topology_diameter(const trn_topology *net) { return trni_reach_o
 TRN_API double trn_topology_mean_hops(const trn_topology *net)
 {
     TRNI_FLOATS;
-    return net->chips > 1 ? (double)trni_reach_of(net).sum / (net->chips - 1) : 0;
+    const trni_reach r = trni_reach_of(net);
+    return net->chips > 1 ? (double)r.sum / ((double)r.from * (net->chips - 1)) : 0;
 }
 
 /* ---- rates ---- */
 
+/* Of one chip that has least; most: that has most, out or in. */
+TRNI_FN double trni_injection(const trn_topology *net, bool most)
+{
+    double sum = 0;
+    for (int l = 0; l < net->levels; l++) {
+        const int slots = trni_level_slots(net, l);
+        const trn_wiring wiring = net->level[l].wiring;
+        if (wiring == TRN_WIRING_GRAPH) sum += trni_graph_injection(net, l, most);
+        else sum += (wiring == TRN_WIRING_SWITCH ? slots / 2 : slots) * net->level[l].bytes_per_s;
+    }
+    return sum;
+}
+
 TRN_API double trn_topology_injection_bytes_per_s(const trn_topology *net)
 {
     TRNI_FLOATS;
-    double sum = 0;
-    for (int l = 0; l < net->levels; l++)
-        sum += (net->level[l].wiring == TRN_WIRING_SWITCH ? trni_level_slots(net, l) / 2 : trni_level_slots(net, l)) *
-               net->level[l].bytes_per_s;
-    return sum;
+    return trni_injection(net, false);
 }
 
 /* Ports of the smaller half, over all chips, when a digit below (or of) a switch is halved. */
@@ -314,6 +353,7 @@ TRN_API double trn_topology_cut_bytes_per_s(const trn_topology *net, int level)
     double rate = 0;
     if (l->wiring == TRN_WIRING_RING) rate = others * (n > 2 ? 2 : 1) * l->bytes_per_s;
     if (l->wiring == TRN_WIRING_FULL) rate = others * low * (n - low) * l->bytes_per_s;
+    if (l->wiring == TRN_WIRING_GRAPH) rate = others * trni_graph_cut(net, level);
     for (int at = level; at < net->levels; at++)
         if (net->level[at].wiring == TRN_WIRING_SWITCH)
             rate += trni_switch_cut(net, at, level) * net->level[at].bytes_per_s;

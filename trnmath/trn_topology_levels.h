@@ -1,4 +1,4 @@
-/* trn_topology_levels.h - what a network is made of: levels of wires, numbered links, and what of them is broken.
+/* trn_topology_levels.h - is it a network, its links by number, and what of them is broken.
  * SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_topology_levels.h>
@@ -10,16 +10,13 @@
  *         return trn_topology_check(&net, NULL) == TRN_OK && trn_topology_link(&net, 0, &link) && link.to == 1 ? 0 : 1;
  *     }
  *
- * DOES: a chip is a number of mixed radix, and each digit is wired in its own way; numbers every directed link and
- *     every switch; says of each link how much of its rate is left when chips or links are down or slow.
+ * DOES: a chip is a number of mixed radix, and each digit is wired in its own way (trn_topology_parts.h, included
+ *     here); numbers every directed link and every switch; says of each link how much of its rate is left when chips or
+ *     links are down or slow.
  * DOES NOT: route (trn_topology_graph.h), build the networks of systems (trn_topology.h), or read files
- *     (trn_topology_file.h). A copy of a trn_topology is a network of its own: nothing in it points into it.
+ *     (trn_topology_file.h).
  *
  * CONTENTS
- *     trn_link_kind, trn_link_kind_name     what the links of a level are made of
- *     trn_fault_kind, trn_fault             a chip or a link that is down or slow
- *     trn_wiring, trn_level, trn_topology   a network: digits from the innermost to the outermost
- *     trn_level_name                        what a level is called
  *     trn_topology_check                    is it one, and if not, why
  *     trn_topology_digit, trn_topology_stride   between numbers of chips and their digits
  *     trn_link, trn_topology_slots, trn_topology_link_count, trn_topology_link   every directed link by number
@@ -28,11 +25,6 @@
  *
  * KNOWN FROM: the neighbour tables of the Neuron driver (v2, v3) for tori; trn3-arch.rst of the Neuron SDK for
  *     switches.
- *
- * Wiring. RING: digit d is joined to d + 1 and d - 1 modulo the size, all other digits equal; of size 2 it is ONE link.
- * FULL: every digit to every other, the rest equal. SWITCH at level l joins all chips that agree in the digits above l,
- * so it spans the lower digits too; with p planes, chips whose innermost digits agree modulo p. NONE: the digit counts
- * chips that a switch further out joins.
  *
  * Faults. A link keeps a share of its rate, none when it is down. A chip that is down has no links; of a slow one all
  * links, HBM and DMA engines have that share (assumed). Faults of one link multiply; a link that is used in turns (half
@@ -43,69 +35,7 @@
 
 #include "base/words_begin.h"
 
-#include "trn_spec.h"
-
-/* What a level's links are made of, for what the runtime gets out of them (trn_calibration). */
-typedef enum trn_link_kind {
-    TRN_LINK_PLAIN = 0, /* of a custom network: all of their rate */
-    TRN_LINK_TORUS,     /* NeuronLink between chips of a server, or of a tray */
-    TRN_LINK_PEER,      /* between servers or racks: the third ring */
-    TRN_LINK_SWITCH,    /* through a switch of NeuronLink */
-    TRN_LINK_EFA        /* through network cards, between instances */
-} trn_link_kind;
-
-/* "plain", "torus", "peer", "switch", "efa"; "unknown" for anything else. */
-TRN_API const char *trn_link_kind_name(trn_link_kind kind);
-
-typedef enum trn_wiring { TRN_WIRING_NONE = 0, TRN_WIRING_RING, TRN_WIRING_FULL, TRN_WIRING_SWITCH } trn_wiring;
-
-typedef enum trn_fault_kind { TRN_FAULT_CHIP = 0, TRN_FAULT_LINK } trn_fault_kind;
-
-typedef struct trn_fault {
-    trn_fault_kind kind;
-    int64_t at;   /* a chip, or a directed link as trn_topology_link numbers them */
-    double share; /* that is left of its rates; 0 = down */
-} trn_fault;
-
-enum {
-    TRN_MAX_FAULTS = 32,
-    TRN_MAX_LEVELS = 8,
-    TRNI_MAX_CHIPS = 1 << 27 /* with a switch at every level, all have numbers below 2^31 */
-};
-
-typedef struct trn_level {
-    const char *name;   /* "x", "y", "z", "tray", "server", "rack", "efa", ...: not copied */
-    char label[24];     /* not empty: its name, in place of that one */
-    trn_wiring wiring;  /* how chips that differ in this digit are joined */
-    int size;           /* values of the digit */
-    int planes;         /* SWITCH: a chip's plane is its innermost digit modulo this; 0 = 1 */
-    trn_link_kind kind;
-    double bytes_per_s; /* one way, of one link, or of one port of the switch */
-    double latency_s;   /* of one link; SWITCH: from port to port, half of it on the way up, half on the way down */
-    bool half_duplex;   /* both directions of a link, or of a port, share bytes_per_s */
-    trn_source rate, latency; /* how each is known */
-} trn_level;
-
-typedef struct trn_topology {
-    char name[64];
-    int chips; /* product of the sizes; 0 = the builder's arguments made no topology */
-    int levels;
-    trn_level level[TRN_MAX_LEVELS]; /* innermost first */
-    double start_s;                  /* DMA start, paid once per step of any transfer; 0 in custom topologies */
-    double local_latency_s;          /* a step between cores of one chip, beyond start_s */
-    double hbm_bytes_per_s;          /* of one chip; 0 = never a limit */
-    double dma_bytes_per_s;          /* of one chip, in practice; 0 = never a limit */
-    double reduce_pass;              /* DMA passes per source of a sum; a copy is one pass */
-    int ranks_per_chip;              /* by default: logical cores */
-    bool store_and_forward;          /* a message goes on when all of it has arrived; false: as it comes in */
-    int faults;                      /* of which there are so many */
-    trn_fault fault[TRN_MAX_FAULTS];
-    trn_system system;               /* TRN_SYSTEM_COUNT: a custom one */
-    trn_source start, local, hbm, dma, reduce, ranks; /* how those numbers are known */
-} trn_topology;
-
-/* Its label, else its name, else "level". */
-TRN_API const char *trn_level_name(const trn_level *level);
+#include "trn_topology_parts.h"
 
 /* ---- digits ---- */
 
@@ -133,7 +63,7 @@ typedef struct trn_link {
 /* Directed links that belong to one chip: those that leave it, and those that come down to it from switches. */
 TRN_API int trn_topology_slots(const trn_topology *net);
 
-/* Chips x slots: trn_topology_link takes the numbers below it. */
+/* Chips x slots: trn_topology_link takes the numbers below it. (Not all of a graph's numbers have a link.) */
 TRN_API int64_t trn_topology_link_count(const trn_topology *net);
 
 /* False when there is no such link. Its rate is what faults leave of it: 0 when it is down. */
@@ -148,18 +78,7 @@ TRN_API double trn_topology_chip_share(const trn_topology *net, int chip);
 
 #if TRNI_BODIES
 
-#include "machine/amounts.h"
-
-TRN_API const char *trn_link_kind_name(trn_link_kind kind)
-{
-    static const char *const name[] = { "plain", "torus", "peer", "switch", "efa" };
-    return (unsigned)kind <= TRN_LINK_EFA ? name[(unsigned)kind] : "unknown";
-}
-
-TRN_API const char *trn_level_name(const trn_level *level)
-{
-    return level->label[0] ? level->label : level->name ? level->name : "level";
-}
+#include "network/topology_links.h"
 
 /* ---- digits ---- */
 
@@ -182,7 +101,7 @@ TRNI_FN int trni_planes(const trn_level *level) { return level->planes > 1 ? lev
 
 TRNI_FN bool trni_level_known(const trn_level *l)
 {
-    return (unsigned)l->wiring <= (unsigned)TRN_WIRING_SWITCH && (unsigned)l->kind <= (unsigned)TRN_LINK_EFA &&
+    return (unsigned)l->wiring <= (unsigned)TRN_WIRING_GRAPH && (unsigned)l->kind <= (unsigned)TRN_LINK_EFA &&
            l->size >= 1 && l->planes >= 0;
 }
 
@@ -195,11 +114,12 @@ TRNI_DRIVER trn_status trni_amount_check(const char *whose, const char *field, t
     return trni_fail(error, TRN_EINVAL, "%s%s is %g, expected %s", whose, field, x, trni_legal_text(unit, 0, range));
 }
 
-/* A level that joins one chip alone needs no rate. */
+/* A level that joins one chip alone needs no rate, nor does one whose links have theirs. */
 TRNI_DRIVER trn_status trni_level_amounts(const trn_level *l, int at, trn_error *error)
 {
     char whose[64];
-    const bool wired = l->wiring != TRN_WIRING_NONE && (l->size > 1 || l->wiring == TRN_WIRING_SWITCH);
+    const bool own = l->wiring == TRN_WIRING_NONE || l->wiring == TRN_WIRING_GRAPH; /* needs none, or has its own */
+    const bool wired = !own && (l->size > 1 || l->wiring == TRN_WIRING_SWITCH);
     snprintf(whose, sizeof whose, "level %d (%s): ", at, trn_level_name(l));
     const trn_status status =
         trni_amount_check(whose, "bytes_per_s", wired ? TRNI_RATE : TRNI_LIMIT, l->bytes_per_s, error);
@@ -226,7 +146,9 @@ TRNI_DRIVER trn_status trni_level_check(const trn_topology *net, int at, trn_err
                              at, name, l->size);
         return TRN_OK;
     }
-    if (trni_planes(l) == 1) return TRN_OK;
+    int wire;
+    const trn_status graph = l->wiring == TRN_WIRING_GRAPH ? trni_graph_check(net, at, &wire, error) : TRN_OK;
+    if (graph || trni_planes(l) == 1) return graph;
     if (l->wiring != TRN_WIRING_SWITCH || at == 0 || net->level[0].size % l->planes != 0)
         return trni_fail(error, TRN_EINVAL,
                          "level %d (%s): %d planes need a switch outside level 0 and divide the %d chips of level 0",
@@ -234,8 +156,14 @@ TRNI_DRIVER trn_status trni_level_check(const trn_topology *net, int at, trn_err
     if (net->level[0].wiring == TRN_WIRING_NONE)
         return trni_fail(error, TRN_EINVAL, "level %d (%s): %d planes, and level 0 has no wires to change between them",
                          at, name, l->planes);
+    if (net->level[0].wiring == TRN_WIRING_GRAPH)
+        return trni_fail(error, TRN_EINVAL,
+                         "level %d (%s): %d planes over a graph: messages change planes on a ring, full or a switch",
+                         at, name, l->planes);
     return TRN_OK;
 }
+
+TRNI_FN bool trni_link_exists(const trn_topology *net, int64_t index);
 
 TRNI_DRIVER trn_status trni_faults_check(const trn_topology *net, trn_error *error)
 {
@@ -246,7 +174,8 @@ TRNI_DRIVER trn_status trni_faults_check(const trn_topology *net, trn_error *err
         const bool chip = f->kind == TRN_FAULT_CHIP;
         if ((unsigned)f->kind > (unsigned)TRN_FAULT_LINK)
             return trni_fail(error, TRN_EINVAL, "fault %d: kind %d is neither a chip nor a link", i, (int)f->kind);
-        if (f->at < 0 || f->at >= (chip ? net->chips : trn_topology_link_count(net)))
+        if (f->at < 0 || f->at >= (chip ? net->chips : trn_topology_link_count(net)) ||
+            (!chip && !trni_link_exists(net, f->at)))
             return trni_fail(error, TRN_EINVAL, "fault %d: there is no %s %lld", i, chip ? "chip" : "link",
                              (long long)f->at);
         if (!trni_amount_is(TRNI_SHARE, f->share))
@@ -262,6 +191,8 @@ TRN_API trn_status trn_topology_check(const trn_topology *net, trn_error *error)
     if (!net) return trni_fail(error, TRN_EINVAL, "net is NULL");
     if (net->levels < 0 || net->levels > TRN_MAX_LEVELS)
         return trni_fail(error, TRN_EINVAL, "levels %d is not in 0 .. %d", net->levels, (int)TRN_MAX_LEVELS);
+    const trn_status wires = trni_wires_check(net, error);
+    if (wires != TRN_OK) return wires;
     for (int l = 0; l < net->levels; l++) {
         const trn_status status = trni_level_check(net, l, error);
         if (status != TRN_OK) return status;
@@ -294,13 +225,15 @@ TRN_API trn_status trn_topology_check(const trn_topology *net, trn_error *error)
 
 /* ---- links: number = chip x slots + slots of the lower levels + which ---- */
 
-/* RING: 0 to d + 1, 1 to d - 1 (size 2: one). FULL: to each other digit. SWITCH: 0 up to it, 1 down from it. */
+/* RING: 0 to d + 1, 1 to d - 1 (size 2: one). FULL: to each other digit; GRAPH: the same, where there is a link.
+ * SWITCH: 0 up to it, 1 down from it. */
 TRNI_FN int trni_level_slots(const trn_topology *net, int level)
 {
     const trn_level *l = &net->level[level];
     switch (l->wiring) {
     case TRN_WIRING_RING: return l->size > 2 ? 2 : l->size - 1;
-    case TRN_WIRING_FULL: return l->size - 1;
+    case TRN_WIRING_FULL:
+    case TRN_WIRING_GRAPH: return l->size - 1;
     case TRN_WIRING_SWITCH: return trn_topology_stride(net, level) * l->size > 1 ? 2 : 0;
     default: return 0;
     }
@@ -352,21 +285,44 @@ TRNI_FN void trni_link_ends(const trn_topology *net, int64_t index, trn_link *li
     link->level = level;
     if (l->wiring == TRN_WIRING_SWITCH)
         *(k ? &link->from : &link->to) = trni_switch_number(net, level, chip);
-    else if (l->wiring == TRN_WIRING_FULL)
+    else if (l->wiring == TRN_WIRING_FULL || l->wiring == TRN_WIRING_GRAPH)
         link->to = trni_with_digit(net, chip, level, k < d ? k : k + 1);
     else
         link->to = trni_with_digit(net, chip, level, (d + (k ? l->size - 1 : 1)) % l->size);
 }
 
-TRN_API bool trn_topology_link(const trn_topology *net, int64_t index, trn_link *link)
+/* The listed wire of a link; NULL: it has none, for its level is no graph, or the graph has no such link. */
+TRNI_FN const trn_wire *trni_link_wire(const trn_topology *net, const trn_link *ends)
 {
-    if (index < 0 || index >= trn_topology_link_count(net)) return false;
+    const int level = ends->level;
+    if (net->level[level].wiring != TRN_WIRING_GRAPH) return NULL;
+    return trni_wire_between(net, level, trn_topology_digit(net, ends->from, level),
+                             trn_topology_digit(net, ends->to, level));
+}
+
+/* Of a number below the count: is there a link? Its ends, rate and latency are written, faults or not. */
+TRNI_FN bool trni_link_sound(const trn_topology *net, int64_t index, trn_link *link)
+{
     trni_link_ends(net, index, link);
     const trn_level *l = &net->level[link->level];
+    const trn_wire *wire = trni_link_wire(net, link);
     link->wiring = l->wiring;
-    link->bytes_per_s = l->bytes_per_s * trn_topology_link_share(net, index);
-    link->latency_s = l->wiring == TRN_WIRING_SWITCH ? l->latency_s / 2 : l->latency_s;
+    link->bytes_per_s = wire ? trni_wire_rate(wire) : l->bytes_per_s;
+    link->latency_s = wire ? wire->latency_s : l->wiring == TRN_WIRING_SWITCH ? l->latency_s / 2 : l->latency_s;
     link->source = l->rate;
+    return wire || l->wiring != TRN_WIRING_GRAPH;
+}
+
+TRNI_FN bool trni_link_exists(const trn_topology *net, int64_t index)
+{
+    trn_link link;
+    return trni_link_sound(net, index, &link);
+}
+
+TRN_API bool trn_topology_link(const trn_topology *net, int64_t index, trn_link *link)
+{
+    if (index < 0 || index >= trn_topology_link_count(net) || !trni_link_sound(net, index, link)) return false;
+    link->bytes_per_s *= trn_topology_link_share(net, index);
     return true;
 }
 
@@ -377,7 +333,8 @@ TRNI_FN int64_t trni_level_link(const trn_topology *net, int level, int from, in
     const trn_level *l = &net->level[level < 0 ? 0 : level]; /* (gcc sees a -1 that no caller has) */
     const int d = trn_topology_digit(net, from, level), e = trn_topology_digit(net, to, level);
     int k = 0;
-    if (l->wiring == TRN_WIRING_FULL) k = e < d ? e : e - 1;
+    if (l->wiring == TRN_WIRING_GRAPH && !trni_wire_between(net, level, d, e)) return -1;
+    if (l->wiring == TRN_WIRING_FULL || l->wiring == TRN_WIRING_GRAPH) k = e < d ? e : e - 1;
     else if (l->wiring != TRN_WIRING_RING) return -1;
     else if ((d + 1) % l->size != e) k = 1;
     if (k == 1 && l->wiring == TRN_WIRING_RING && (e + 1) % l->size != d) return -1;
@@ -397,7 +354,7 @@ TRN_API int64_t trn_topology_link_between(const trn_topology *net, int from, int
 
 /* ---- the two directions of a link ---- */
 
-/* The other direction of a link, or of a port. */
+/* The other direction of a link, or of a port; -1: it goes one way only. */
 TRNI_FN int64_t trni_link_reverse(const trn_topology *net, int64_t index)
 {
     trn_link link;
@@ -413,7 +370,7 @@ TRNI_FN int64_t trni_link_counted(const trn_topology *net, int64_t index)
     trni_link_ends(net, index, &link);
     if (!net->level[link.level].half_duplex) return index;
     const int64_t reverse = trni_link_reverse(net, index);
-    return reverse < index ? reverse : index;
+    return reverse >= 0 && reverse < index ? reverse : index;
 }
 
 /* ---- faults ---- */

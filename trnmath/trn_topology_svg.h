@@ -10,9 +10,9 @@
  *         return trn_topology_svg(&args) == TRN_OK ? 0 : 1;
  *     }
  *
- * DOES: draws tori of up to three dimensions, rings, fully connected chips, switches, racks of servers (Trainium3), and
- *     of a cluster one server with the network between all of them; anything else as boxes within boxes. With loads,
- *     one per directed link, the half of a link at each end shows what leaves there.
+ * DOES: draws tori of up to three dimensions, rings, fully connected chips, graphs of links, switches, racks of servers
+ *     (Trainium3), and of a cluster one server with the network between all of them; anything else as boxes within
+ *     boxes. With loads, one per directed link, the half of a link at each end shows what leaves there.
  * DOES NOT: draw more than 256 chips one by one, print, or allocate.
  *
  * CONTENTS
@@ -199,9 +199,13 @@ TRNI_FN void trni_circle_links(const trni_drawing *n, int a)
     for (int b = 0; b < n->chips; b++) {
         const bool ring = l->wiring == TRN_WIRING_RING;
         if (ring ? b != (a + 1) % n->chips || (n->chips == 2 && a == 1) : b <= a) continue;
+        const trni_both_ways two = ring ? trni_draw_pair(net, level, a) : trni_draw_pair_full(net, level, a, b);
+        const bool there = trni_link_exists(net, two.way[0]), back = trni_link_exists(net, two.way[1]);
+        if (!there && !back) continue; /* of a graph, not all are joined */
         trni_circle_at(n, b, &x1, &y1);
-        trni_draw_link(n->paper, level, ring ? trni_draw_pair(net, level, a) : trni_draw_pair_full(net, level, a, b),
-                        x0, y0, x1, y1, 0, 0);
+        trni_draw_link(n->paper, level, two, x0, y0, x1, y1, 0, 0);
+        if (!back) trni_draw_arrow(n->paper, level, x0, y0, x1, y1);
+        if (!there) trni_draw_arrow(n->paper, level, x1, y1, x0, y0);
     }
 }
 
@@ -232,7 +236,7 @@ TRNI_FN bool trni_racks_fit(trni_drawing *n)
         n->racks = 2;
         s--;
     }
-    if (s < 1 || net->level[s].wiring != TRN_WIRING_SWITCH) return false;
+    if (s < 1 || net->level[s].wiring != TRN_WIRING_SWITCH || net->level[0].wiring == TRN_WIRING_GRAPH) return false;
     for (int l = 1; l < s; l++)
         if (net->level[l].wiring != TRN_WIRING_NONE) return false;
     n->rack_switch = s;
@@ -414,7 +418,7 @@ TRNI_FN bool trni_nest_fits(trni_drawing *n)
 TRNI_FN void trni_nest_draw(const trni_drawing *n)
 {
     const trn_topology *net = n->paper->net;
-    char words[160], count[32];
+    char words[160], count[32], rate[32], time[32];
     for (int l = n->levels; l-- > 0;) {
         const trn_level *at = &net->level[l];
         const double in = 22.0 * (n->levels - 1 - l), x = n->left + in, y = n->top + 36.0 * (n->levels - 1 - l);
@@ -427,9 +431,9 @@ TRNI_FN void trni_nest_draw(const trni_drawing *n)
         const int used = snprintf(words, sizeof words, "%.24s: %s %s", trn_level_name(at),
                                   trni_thousands(count, at->size),
                                   l ? "of the box within" : "chips");
+        trni_draw_amounts(net, at, rate, time);
         if (at->wiring != TRN_WIRING_NONE)
-            trni_print(words + used, sizeof words - (size_t)used, ", %s, %.4g GB/s", trni_wiring_words(at),
-                     at->bytes_per_s / 1e9);
+            snprintf(words + used, sizeof words - (size_t)used, ", %s, %s GB/s", trni_wiring_words(at), rate);
         trni_draw_text(n->paper, "ink small", x + 12, y + 20, 0, words);
     }
     const double in = 22.0 * (n->levels - 1), y = n->top + 36.0 * (n->levels - 1) + 50;

@@ -144,9 +144,24 @@ static void print_memory(const sp_job *job, FILE *out)
 
 /* ---- the machine ---- */
 
+/* The rates of a graph's links: one, or from the least to the most. */
+static void print_wires(const trn_topology *net, int level, FILE *out)
+{
+    double least = 0, most = 0;
+    for (int i = 0; i < net->wires; i++) {
+        const trn_wire *w = &net->wire[i];
+        const double rate = w->bytes_per_s * (w->count > 1 ? w->count : 1);
+        if (w->level != level) continue;
+        if (least <= 0 || rate < least) least = rate;
+        if (rate > most) most = rate;
+    }
+    fprintf(out, "%.4g", least / 1e9);
+    if (most > least) fprintf(out, " to %.4g", most / 1e9);
+}
+
 static void print_levels(const sp_job *job, FILE *out)
 {
-    static const char *const wiring[] = { "none of its own", "ring", "each to each", "switch" };
+    static const char *const wiring[] = { "none of its own", "ring", "each to each", "switch", "graph" };
     char text[96];
     fputs("<div class=card><h3>Levels</h3>", out);
     app_scroll_open(out, "the levels of the network");
@@ -161,7 +176,8 @@ static void print_levels(const sp_job *job, FILE *out)
         if (job->list.legal) trn_plan_level_text(&job->net, &job->plan[0], l, text, sizeof text);
         fprintf(out, "<tr><td>%s<td class=r>%s<td>%s<td class=r>", trn_level_name(at), sp_count(at->size).text,
                 wiring[at->wiring]);
-        if (at->bytes_per_s > 0) fprintf(out, "%.4g", at->bytes_per_s / 1e9);
+        if (at->wiring == TRN_WIRING_GRAPH) print_wires(&job->net, l, out);
+        else if (at->bytes_per_s > 0) fprintf(out, "%.4g", at->bytes_per_s / 1e9);
         fprintf(out, "<td>%s</tr>\n", text);
     }
     close_table(out);

@@ -13,11 +13,23 @@ enum { PLANS = 20000 }; /* that are kept; no system has so many */
 
 /* ---- parts of a system ---- */
 
-/* A ring with chips left out is no ring, but for two neighbours on it; behind a switch any number will do. */
+/* A ring with chips left out is no ring, but for two neighbours on it; behind a switch any number will do, and of a
+ * graph the first chips that their own links still join. */
 static bool can_be(const trn_level *level, int64_t size)
 {
     if (size == level->size || size == 1) return true;
     return level->wiring == TRN_WIRING_RING ? size == 2 : true;
+}
+
+/* Of a level that is a graph the links among its first chips. */
+static void keep_links(trn_topology *net, int level, int64_t size)
+{
+    int kept = 0;
+    for (int i = 0; i < net->wires; i++) {
+        const trn_wire *w = &net->wire[i];
+        if (w->level != level || (w->from < size && w->to < size)) net->wire[kept++] = *w;
+    }
+    net->wires = kept;
 }
 
 /* The same network with fewer chips: whole inner levels, part of the next; false when these chips are no part of it. */
@@ -29,6 +41,7 @@ static bool cut(const trn_topology *net, int64_t chips, trn_topology *part)
         const int64_t all = at->size, here = chips % all == 0 ? all : chips < all ? chips : 0;
         if (here == 0 || !can_be(at, here)) return false;
         at->size = (int)here;
+        keep_links(part, l, here);
         chips /= here;
     }
     part->chips = trn_topology_stride(part, part->levels);
@@ -120,6 +133,10 @@ static void scale(sp_job *job)
     for (int l = 0; l < job->net.levels; l++) {
         job->net.level[l].bytes_per_s *= f[SP_LINK_RATE];
         job->net.level[l].latency_s *= f[SP_LINK_LATENCY];
+    }
+    for (int i = 0; i < job->net.wires; i++) {
+        job->net.wire[i].bytes_per_s *= f[SP_LINK_RATE];
+        job->net.wire[i].latency_s *= f[SP_LINK_LATENCY];
     }
     job->net.start_s *= f[SP_DMA_START];
     job->net.hbm_bytes_per_s *= f[SP_HBM_RATE];

@@ -115,6 +115,16 @@ works collective --down "chip 5" --chips 0-3 -e 1K
 refuses '--slow "chip 5": "chip 5" does not end with the share that is left, from 0.000001 to 1, such as 0.5' \
     collective --slow "chip 5"
 refuses '--down "link 0->9": no link goes straight from chip 0 to chip 9 of trn2.48xlarge' collective --down "link 0->9"
+
+# A graph, link by link: three rings of DGX-1, both ways, with 25 GB/s each; the values are right whatever the way.
+works collective allr --topology "$topologies/dgx-1-v100.txt" --uncalibrated -b 1G -e 1G --csv dgx.csv
+[ "$(one algorithm dgx.csv)" = multi_ring ] || fail "a graph's rings: $(cat dgx.csv)"
+case $(one busbw_gb_per_s dgx.csv) in 149.*) ;; *) fail "six links of 25 GB/s: $(cat dgx.csv)" ;; esac
+works collective allr --topology "$topologies/groups-4-6.txt" --algorithm all -b 4K -e 4K --check --csv check.csv
+[ "$(one wrong check.csv | sort -u | tr -d '\n')" = 0 ] || fail "values on a graph: $(cat check.csv)"
+sed 's/^link = 3-7$/link = 3-8/' "$topologies/dgx-1-v100.txt" >wrong.txt
+refuses "--topology wrong.txt: line 22: link 3-8: level gpu has no 8, only 0 to 7" collective --topology wrong.txt
+
 works collective --topology "$topologies/trn2-ultraserver.txt" --op all -b 1K -e 1G --csv file.csv
 works collective --system trn2-ultraserver --op all -b 1K -e 1G --csv preset.csv
 sed 's/^trn2-ultraserver,file,/trn2-ultraserver,sa,/' file.csv | cmp -s - preset.csv ||

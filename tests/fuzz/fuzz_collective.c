@@ -16,7 +16,7 @@
 #include "fuzz/arena.h"
 #include "trnmath/trn_collective.h"
 
-enum { MOST_CHIPS = 160, MOST_RANKS = 48, NETS = 16, ROOM = MOST_RANKS * 2 };
+enum { MOST_CHIPS = 160, MOST_RANKS = 48, NETS = 17, ROOM = MOST_RANKS * 2 };
 
 typedef enum call { COST, RUN, CALLS } call;
 static const char *const call_name[CALLS] = { "trn_collective_cost", "trn_collective_run" };
@@ -50,6 +50,22 @@ static trn_topology two_levels(trn_wiring inner, int a, trn_wiring outer, int b)
     return trn_topology_hierarchy("two levels", 2, level);
 }
 
+/* A graph of nine, some of whose links go one way, and one of which is two. */
+static trn_topology graph(void)
+{
+    trn_wire wire[14];
+    memset(wire, 0, sizeof wire);
+    for (int i = 0; i < 14; i++) {
+        wire[i].from = (uint8_t)(i % 9);
+        wire[i].to = (uint8_t)((i + (i < 9 ? 1 : 4)) % 9);
+        wire[i].one_way = i == 2 || i == 11;
+        wire[i].count = 1 + (i == 3);
+        wire[i].bytes_per_s = 1e9 * (1 + i % 3);
+        wire[i].latency_s = 1e-6 * (i % 2);
+    }
+    return trn_topology_wired("graph", 9, 14, wire);
+}
+
 static void make_nets(void)
 {
     const int plane[] = { 3, 4 }, cube[] = { 2, 3, 3 };
@@ -62,6 +78,7 @@ static void make_nets(void)
     nets[n++] = two_levels(TRN_WIRING_RING, 4, TRN_WIRING_SWITCH, 3);
     nets[n++] = two_levels(TRN_WIRING_NONE, 3, TRN_WIRING_SWITCH, 2);
     nets[n++] = two_levels(TRN_WIRING_SWITCH, 3, TRN_WIRING_FULL, 3);
+    nets[n++] = graph();
     nets[n++] = trn_topology_of(TRN_TRN1_2XLARGE);
     nets[n++] = trn_topology_of(TRN_TRN2_48XLARGE);
     nets[n++] = trn_topology_preset(TRN_TRN3_GEN1_ULTRASERVER, "sa/planes=2");
@@ -73,13 +90,16 @@ static void make_nets(void)
 static void break_net(trn_topology *net)
 {
     const int64_t links = trn_topology_link_count(net);
+    const trn_topology sound = *net;
     net->store_and_forward = one_in(4);
     for (int l = 0; l < net->levels; l++) net->level[l].half_duplex = one_in(6);
     for (net->faults = one_in(2) ? 0 : below(4); net->faults > 0 && links == 0;) net->faults = 0;
     for (int i = 0; i < net->faults; i++) {
         const bool chip = one_in(5);
         net->fault[i].kind = chip ? TRN_FAULT_CHIP : TRN_FAULT_LINK;
-        net->fault[i].at = below(chip ? net->chips : (int)links);
+        trn_link link;
+        do net->fault[i].at = below(chip ? net->chips : (int)links);
+        while (!chip && !trn_topology_link(&sound, net->fault[i].at, &link)); /* not all numbers of a graph have one */
         net->fault[i].share = one_in(2) ? 0 : (1 + below(8)) / 8.0;
     }
 }

@@ -74,9 +74,29 @@ static void put_pair(line *l, const char *key, const char *const *word, int word
     put(l, one_in(10) ? " # so it is\n" : "\n");
 }
 
+/* A tree of all chips, as a rule, and a few links more; now and then one that cannot be. */
+static void put_links(line *l, int size)
+{
+    static const char *const arrow[] = { "-", "<->", "->", " - ", "" };
+    const int links = size - 1 + below(2);
+    for (int i = 1; i <= links && i < 40; i++) {
+        char text[48];
+        const bool tree = i < size;
+        const int from = tree ? i : below(size), to = tree ? below(i) : below(one_in(20) ? 70 : size);
+        snprintf(text, sizeof text, "link = %d%s%d", from, arrow[one_in(20) ? below(5) : tree ? below(2) : below(3)],
+                 to);
+        if (from == to && !one_in(20)) continue;
+        put(l, text);
+        if (one_in(3)) put(l, one_in(2) ? " " : " rate "), put_number(l);
+        if (one_in(4)) put(l, " latency "), put_number(l);
+        if (one_in(5)) put(l, one_in(2) ? " x 2" : " x3");
+        put(l, one_in(10) ? " # so it is\n" : "\n");
+    }
+}
+
 static void put_level(line *l, int number)
 {
-    static const char *const wiring[] = { "ring", "full", "switch", "none" };
+    static const char *const wiring[] = { "ring", "full", "switch", "none", "graph" };
     static const char *const kind[] = { "plain", "torus", "peer", "switch", "efa" };
     static const char *const duplex[] = { "full", "half" };
     static const char *const name[] = { "[level x]\n", "[level y]\n", "[level rack-1]\n", "[level z.a]\n",
@@ -84,9 +104,12 @@ static void put_level(line *l, int number)
     put(l, name[one_in(30) ? 4 : number % 4]);
     put(l, "size = ");
     char size[16];
-    snprintf(size, sizeof size, "%d\n", one_in(20) ? below(100000) : 1 + below(5));
+    const int chips = one_in(20) ? below(100000) : 1 + below(5);
+    const bool graph = one_in(3);
+    snprintf(size, sizeof size, "%d\n", chips);
     put(l, size);
-    if (!one_in(40)) put_pair(l, "wiring", wiring, 4);
+    if (!one_in(40)) put_pair(l, "wiring", graph ? wiring + 4 : wiring, graph ? 1 : 4);
+    if ((graph && !one_in(20)) || one_in(40)) put_links(l, chips ? chips : 1);
     if (!one_in(20)) put_pair(l, "rate", NULL, 0);
     if (one_in(2)) put_pair(l, "latency", NULL, 0);
     if (one_in(3)) put_pair(l, "kind", kind, 5);

@@ -50,6 +50,18 @@ int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag,
 
 /* ---- cases: row, what all are asked in place of the plain scene, what the last process is asked then ---- */
 
+/* The first level is a graph of three links, and a fourth one would close the ring. */
+static void as_graph(scene *s)
+{
+    s->net.level[0].wiring = TRN_WIRING_GRAPH;
+    s->net.wires = 3;
+    for (int i = 0; i < 4; i++) {
+        s->net.wire[i].from = (uint8_t)i;
+        s->net.wire[i].to = (uint8_t)((i + 1) % 4);
+        s->net.wire[i].bytes_per_s = 1e9;
+    }
+}
+
 #define PLAIN (void)s
 #define IN_FLIGHT s->flight = at
 
@@ -76,6 +88,8 @@ int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag,
     X(net_ ".store_and_forward", PLAIN, s->net.store_and_forward = true)                                  \
     X(net_ ".faults", PLAIN, (s->net.fault[0].share = 0.5, s->net.faults = 1))                            \
     X(net_ ".fault", (s->net.fault[0].share = 0.5, s->net.faults = 1), s->net.fault[0].at = 1)            \
+    X(net_ ".wires", as_graph(s), s->net.wires = 4)                                                       \
+    X(net_ ".wire", as_graph(s), s->net.wire[2].bytes_per_s *= 2)                                         \
     X(net_ ".start_s", PLAIN, s->net.start_s *= 2)                                                        \
     X(net_ ".local_latency_s", PLAIN, s->net.local_latency_s *= 2)                                        \
     X(net_ ".hbm_bytes_per_s", PLAIN, s->net.hbm_bytes_per_s *= 2)                                        \

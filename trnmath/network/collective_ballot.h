@@ -38,6 +38,22 @@ TRNI_FN uint64_t trni_hash_faults(const trn_topology *net)
     return hash;
 }
 
+TRNI_FN uint64_t trni_hash_wires(const trn_topology *net)
+{
+    uint64_t hash = 0;
+    for (int i = 0; i < net->wires; i++) {
+        const trn_wire *w = &net->wire[i];
+        hash = trni_hash(hash, (uint64_t)w->level);
+        hash = trni_hash(hash, (uint64_t)w->from);
+        hash = trni_hash(hash, (uint64_t)w->to);
+        hash = trni_hash(hash, (uint64_t)w->one_way);
+        hash = trni_hash(hash, (uint64_t)(w->count ? w->count : 1));
+        hash = trni_hash(hash, trni_real_word(w->bytes_per_s));
+        hash = trni_hash(hash, trni_real_word(w->latency_s));
+    }
+    return hash;
+}
+
 #define TRNI_BALLOT_TOPOLOGY(X, ARRAY)                                         \
     ARRAY(name, HERE, "for people")                                            \
     X(chips, INTEGER, net->chips)                                              \
@@ -52,6 +68,8 @@ TRNI_FN uint64_t trni_hash_faults(const trn_topology *net)
     X(store_and_forward, INTEGER, net->store_and_forward)                      \
     X(faults, INTEGER, net->faults)                                            \
     ARRAY(fault, HASH, trni_hash_faults(net))                                  \
+    X(wires, INTEGER, net->wires)                                              \
+    ARRAY(wire, HASH, trni_hash_wires(net))                                    \
     X(system, INTEGER, net->system)                                            \
     X(start, HERE, "for people")                                               \
     X(local, HERE, "for people")                                               \

@@ -1,7 +1,8 @@
 /* network/collective_faults.h - what chips and links that are down or slow mean for a collective.
  * Behind trn_collective.h trn_collective_cost.h. SPDX-License-Identifier: MIT
  *
- * DOES: says which collective is impossible and why; the least time that the worst connected chip needs.
+ * DOES: says which collective is impossible and why; the least time that the worst connected chip needs, also where a
+ *     graph connects some better than others.
  * DOES NOT: route (network/topology_detour.h) or load links (network/collective_load.h).
  */
 #ifndef TRNI_NETWORK_COLLECTIVE_FAULTS_H
@@ -9,10 +10,13 @@
 
 #include "../trn_collective_group.h"
 
-TRNI_FN trn_topology trni_without_faults(const trn_topology *net)
+/* To be freed; NULL: no memory. (A network is some kilobytes, which small stacks have not.) */
+TRNI_FN trn_topology *trni_without_faults(const trn_topology *net)
 {
-    trn_topology sound = *net;
-    sound.faults = 0;
+    trn_topology *sound = (trn_topology *)malloc(sizeof *sound);
+    if (!sound) return NULL;
+    *sound = *net;
+    sound->faults = 0;
     return sound;
 }
 
@@ -72,8 +76,11 @@ TRNI_FN trn_status trni_faults_allow(const trn_collective_args *a)
 TRNI_FN double trni_least_latency(const trn_topology *net)
 {
     double least = -1;
-    for (int l = 0; l < net->levels; l++)
-        if (trni_level_slots(net, l) && (least < 0 || net->level[l].latency_s < least)) least = net->level[l].latency_s;
+    for (int l = 0; l < net->levels; l++) {
+        const bool graph = net->level[l].wiring == TRN_WIRING_GRAPH;
+        const double s = graph ? trni_graph_least_latency(net, l) : net->level[l].latency_s;
+        if (trni_level_slots(net, l) && (least < 0 || s < least)) least = s;
+    }
     return least > 0 ? least : 0;
 }
 
@@ -84,10 +91,11 @@ TRNI_FN void trni_chip_rates(const trn_topology *net, int chip, double *out, dou
     trn_link link, back;
     *out = *in = 0;
     for (int64_t i = chip * slots; i < (chip + 1) * slots; i++) {
-        if (!trn_topology_link(net, i, &link) || !trn_topology_link(net, trni_link_reverse(net, i), &back)) return;
-        if (link.from == chip) *out += link.bytes_per_s;
-        if (link.to == chip) *in += link.bytes_per_s;
-        if (link.wiring != TRN_WIRING_SWITCH) *in += back.bytes_per_s;
+        const bool there = trn_topology_link(net, i, &link);
+        if (there && link.from == chip) *out += link.bytes_per_s;
+        if (there && link.to == chip) *in += link.bytes_per_s;
+        if (link.wiring != TRN_WIRING_SWITCH && trn_topology_link(net, trni_link_reverse(net, i), &back))
+            *in += back.bytes_per_s;
     }
 }
 
@@ -118,7 +126,7 @@ TRNI_FN double trni_faults_slope(const trn_collective_args *a)
 {
     const int root = a->root / trni_ranks_per_chip(a);
     double most = 0;
-    if (a->net->faults == 0 || trni_group_chips(a) < 2) return 0;
+    if ((a->net->faults == 0 && !trni_net_is_uneven(a->net)) || trni_group_chips(a) < 2) return 0;
     for (int g = 0; g < trni_group_count(a); g++)
         for (int i = 0; i < trni_group_chips(a); i++) {
             double out, in, rate_out, rate_in;

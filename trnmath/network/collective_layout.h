@@ -37,6 +37,15 @@ typedef struct trni_layout {
     bool whole;                  /* every chip is looked at: none stands for others */
 } trni_layout;
 
+/* Of a link or port; of a graph that is neither a ring nor all to all, what leaves the digit that has least. */
+TRNI_FN double trni_dim_bytes_per_s(const trn_topology *net, int level, trn_wiring like)
+{
+    const trn_wire *wire;
+    if (like == TRN_WIRING_GRAPH) return trni_graph_injection(net, level, false);
+    if (net->level[level].wiring != TRN_WIRING_GRAPH) return net->level[level].bytes_per_s;
+    return trni_wires_alike(net, level, &wire) ? trni_wire_rate(wire) : 0;
+}
+
 /* Levels that nothing wires belong to the switch above them that spans them, and to its own dimension if the group has
  * one. */
 TRNI_FN void trni_layout_dims(trni_layout *l, const trni_box *box)
@@ -54,9 +63,9 @@ TRNI_FN void trni_layout_dims(trni_layout *l, const trni_box *box)
         }
         trni_dim *d = &l->dim[l->dims++];
         d->size = box->size[i] * waiting;
-        d->wiring = net->level[by].wiring;
+        d->wiring = trni_wiring_like(net, by);
         d->whole = whole;
-        d->bytes_per_s = net->level[by].bytes_per_s;
+        d->bytes_per_s = trni_dim_bytes_per_s(net, by, d->wiring);
         d->level = by;
         waiting = 1;
         whole = true;
@@ -171,8 +180,8 @@ TRNI_FN int trni_dim_stride(const trni_layout *l, int dim) { return trni_layout_
 
 TRNI_FN trni_pattern trni_dim_pattern(const trni_dim *d)
 {
-    return d->size == 2 || d->wiring == TRN_WIRING_SWITCH || d->wiring == TRN_WIRING_FULL ? TRNI_DIRECT
-                                                                                          : TRNI_BOTH_WAYS;
+    const bool direct = d->wiring == TRN_WIRING_SWITCH || d->wiring == TRN_WIRING_FULL || d->wiring == TRN_WIRING_GRAPH;
+    return d->size == 2 || direct ? TRNI_DIRECT : TRNI_BOTH_WAYS;
 }
 
 /* What a chip can send along a dimension at once. */
@@ -238,29 +247,57 @@ TRNI_FN int trni_cc_snake(const trni_layout *l, int dims, int position)
     return chip;
 }
 
-/* Edge-disjoint Hamiltonian cycles of the first dimensions when they are rings that close; else the snake, once.
- * Returns how many orders there are, 0 when there is no memory. */
+/* Of a dimension that is all of a graph: rings of its digits; 0 where it is no graph, or none is known. */
+TRNI_FN int trni_dim_rings(const trni_layout *l, int d, int most, int order[][TRN_MAX_GRAPH])
+{
+    if (l->dim[d].wiring != TRN_WIRING_GRAPH || !l->dim[d].whole) return 0;
+    return trni_graph_rings(l->ask->net, l->dim[d].level, most, order);
+}
+
+/* The snake, and digits of a graph in the order of a ring through all of them; 1 and more: of the other rings of a
+ * graph that is the only dimension. */
+TRNI_FN int trni_build_snakes(const trni_layout *l, int dims, int most, int *orders)
+{
+    int ring[TRNI_MAX_CHANNELS / 2][TRN_MAX_GRAPH];
+    const int chips = trni_layout_chips(l, dims), all = dims == 1 ? most : 1;
+    int snakes = 1;
+    for (int i = 0; i < chips; i++) orders[i] = trni_cc_snake(l, dims, i);
+    for (int d = 0, stride = 1; d < dims; stride *= l->dim[d++].size) {
+        const int n = l->dim[d].size, rings = trni_dim_rings(l, d, all, ring);
+        for (int r = rings > 1 ? rings - 1 : 0; rings && r >= 0; r--)
+            for (int i = 0; i < chips; i++) {
+                const int digit = orders[i] / stride % n;
+                orders[(int64_t)r * chips + i] = orders[i] + (ring[r][digit] - digit) * stride;
+            }
+        if (rings > snakes) snakes = rings;
+    }
+    return snakes;
+}
+
+/* Cycles of the first dimensions, when they are rings that close; 0: they are not. */
+TRNI_FN int trni_build_cycles(const trni_layout *l, int dims, int most, int *orders)
+{
+    trni_torus torus;
+    memset(&torus, 0, sizeof torus);
+    torus.chips = trni_layout_chips(l, torus.dims = dims);
+    for (int d = 0; d < dims; d++) {
+        if (l->dim[d].wiring != TRN_WIRING_RING || (!l->dim[d].whole && l->dim[d].size != 2)) return 0;
+        torus.size[d] = l->dim[d].size;
+        torus.stride[d] = trni_layout_chips(l, d);
+    }
+    const int cycles = l->boxed && dims > 1 ? trni_torus_cycles(&torus, orders, most) : 0;
+    return cycles < most ? cycles : most;
+}
+
+/* Edge-disjoint Hamiltonian cycles of the first dimensions when they are rings that close; else the snake. Returns how
+ * many orders there are, 0 when there is no memory. */
 TRNI_FN int trni_build_orders(const trni_layout *l, int dims, trni_schedule *s)
 {
     enum { MOST = TRNI_MAX_CHANNELS / 2 };
     const int chips = trni_layout_chips(l, dims);
-    bool torus = l->boxed && dims > 1;
-    int size[TRN_MAX_LEVELS];
-    for (int d = 0; d < dims; d++) {
-        torus = torus && l->dim[d].wiring == TRN_WIRING_RING && (l->dim[d].whole || l->dim[d].size == 2);
-        size[d] = l->dim[d].size;
-    }
     if (!trni_orders(s, (int64_t)MOST * chips * l->ranks_per_chip)) return 0;
-    int cycles = 0;
-    if (torus) {
-        const trn_topology part = trn_topology_torus(dims, size, 1, 0);
-        cycles = trn_topology_cycles(&part, s->orders, MOST);
-        if (cycles > MOST) cycles = MOST;
-    }
-    if (cycles < 1) {
-        for (int i = 0; i < chips; i++) s->orders[i] = trni_cc_snake(l, dims, i);
-        cycles = 1;
-    }
+    int cycles = trni_build_cycles(l, dims, MOST, s->orders);
+    if (cycles < 1) cycles = trni_build_snakes(l, dims, MOST, s->orders);
     for (int i = cycles - 1; i >= 0; i--) { /* from packed cycles of chips to cycles of ranks, last first */
         memmove(s->orders + (int64_t)i * chips * l->ranks_per_chip, s->orders + (int64_t)i * chips,
                 sizeof(int) * (size_t)chips);

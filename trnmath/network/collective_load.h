@@ -37,12 +37,13 @@ typedef struct trni_load {
     int owners;
     int slots;
     bool folded;             /* the outermost level, on all units of which the same happens */
-    double *rate, *latency;  /* [slots] of a chip's links, where nothing is broken */
+    double *rate, *latency;  /* [slots] of a chip's links, where nothing is broken; of graphs 1, and none */
     double *reached;         /* [slots] of the rate, what is expected of it */
-    double *share;           /* [sample * slots] that faults leave of the rates; NULL = all */
+    double *share;           /* [sample * slots] that faults leave of the rates, or the rate of a graph; NULL = all */
     double *chip_share;      /* [sample] and of HBM and DMA */
     int layers;              /* store and forward: hops whose loads are kept apart; else 1 */
     bool even;               /* no faults, and no link that is used in turns */
+    bool graph;              /* links of some level are listed, and have rates and latencies of their own */
     bool lost;               /* a route could not be found, for want of memory */
     double *link;            /* [layers * sample * slots] bytes in this step */
     double *hbm, *dma;       /* [sample] bytes in this step */
@@ -71,6 +72,13 @@ TRNI_FN int64_t trni_load_at(const trni_load *w, int hop)
     return (layer * w->sample + trni_load_cell(w, link / w->slots)) * w->slots + link % w->slots;
 }
 
+TRNI_FN double trni_load_latency(const trni_load *w, int64_t link)
+{
+    trn_link of;
+    if (!w->graph) return w->latency[link % w->slots];
+    return trni_link_sound(w->net, link, &of) ? of.latency_s : 0;
+}
+
 TRNI_FN void trni_load_route(trni_load *w, int from, int to, double bytes)
 {
     const int hops = trn_topology_route(w->net, from, to, w->route, w->capacity);
@@ -78,7 +86,7 @@ TRNI_FN void trni_load_route(trni_load *w, int from, int to, double bytes)
     if (hops < 0) w->lost = true;
     for (int i = 0; i < hops && i < w->capacity; i++) {
         w->link[trni_load_at(w, i)] += bytes;
-        latency += w->latency[w->route[i] % w->slots];
+        latency += trni_load_latency(w, w->route[i]);
     }
     if (latency > w->step_latency_s) w->step_latency_s = latency;
 }
@@ -214,7 +222,8 @@ TRNI_FN bool trni_load_turns(const trni_layout *l, const trni_schedule *s)
     for (int k = 0; k < s->channels; k++)
         if (s->channel[k].order) return false;
     for (int i = 0; i < l->ask->net->levels; i++)
-        if (l->ask->net->level[i].wiring == TRN_WIRING_FULL) return false;
+        if (l->ask->net->level[i].wiring == TRN_WIRING_FULL || l->ask->net->level[i].wiring == TRN_WIRING_GRAPH)
+            return false;
     return true;
 }
 
@@ -290,18 +299,27 @@ TRNI_FN trn_status trni_load_fold(trni_load *w, int **memory)
     return TRN_OK;
 }
 
-/* Where something is broken every chip is watched. What is down is not loaded, so any share will do for it. */
+/* Of one chip, and of the others that it stands for. What is down is not loaded, so any share will do for it, and for
+ * what is no link. */
+TRNI_FN void trni_load_chip_shares(trni_load *w, int chip, int cell)
+{
+    const double left = trn_topology_chip_share(w->net, chip);
+    w->chip_share[cell] = left > 0 ? left : 1;
+    for (int k = 0; k < w->slots; k++) {
+        const int64_t index = (int64_t)chip * w->slots + k;
+        trn_link link;
+        const bool there = trni_link_sound(w->net, index, &link);
+        const double share = there ? trn_topology_link_share(w->net, index) : 0;
+        const double rate = there && link.wiring == TRN_WIRING_GRAPH ? link.bytes_per_s : 1;
+        w->share[(int64_t)cell * w->slots + k] = rate * (share > 0 ? share : 1);
+    }
+}
+
 TRNI_FN void trni_load_shares(trni_load *w)
 {
     w->share = w->chip_share + w->sample;
-    for (int i = 0; i < w->sample; i++) {
-        const double share = trn_topology_chip_share(w->net, i);
-        w->chip_share[i] = share > 0 ? share : 1;
-    }
-    for (int64_t i = 0; i < (int64_t)w->sample * w->slots; i++) {
-        const double share = trn_topology_link_share(w->net, i);
-        w->share[i] = share > 0 ? share : 1;
-    }
+    for (int chip = 0; chip < w->block; chip++)
+        if (w->cell[chip] >= 0) trni_load_chip_shares(w, chip, w->cell[chip]);
 }
 
 /* The two pieces of memory are to be freed whatever is returned. */
@@ -336,13 +354,14 @@ TRNI_FN trn_status trni_load_init(trni_load *w, const trni_layout *l, const trni
     w->route = (int64_t *)(void *)(w->chip_share + chips * (slots + 1));
     for (int i = 0; i < w->slots; i++) {
         trn_link link;
-        if (!trn_topology_link(net, i, &link))
-            return trni_fail(l->ask->error, TRN_EINVAL, "%s has no link %d", net->name, i);
-        w->rate[i] = net->level[link.level].bytes_per_s;
-        w->latency[i] = link.latency_s;
+        (void)trni_link_sound(net, i, &link);
+        const bool graph = link.wiring == TRN_WIRING_GRAPH;
+        w->graph = w->graph || graph;
+        w->rate[i] = graph ? 1 : link.bytes_per_s;
+        w->latency[i] = graph ? 0 : link.latency_s;
         w->reached[i] = w->rate[i] * trni_calibration_share(&l->calibration, net->level[link.level].kind);
     }
-    if (net->faults) trni_load_shares(w);
+    if (net->faults || w->graph) trni_load_shares(w);
     if (!w->slots) w->slots = 1; /* one chip: no links, one slot that stays empty */
     if (w->rate[0] <= 0) w->rate[0] = w->reached[0] = 1;
     return TRN_OK;

@@ -4,7 +4,8 @@
  * DOES: loads the links once for every kind of step. A step takes the longest latency of its messages (DMA start, then
  *     the links of the route) and the time of its fullest link, both directions and all groups and channels counted.
  *     Steps follow each other. Memory traffic runs beside the links: a phase takes the longest of links, HBM and DMA
- *     (assumed). Everything is linear in the bytes.
+ *     (assumed). Everything is linear in the bytes. Bounds are of all chips alike, or, where a graph joins some better
+ *     than others, of the worst.
  * DOES NOT: model other traffic, packets, or messages that start before the step before has ended everywhere.
  *
  * KNOWN FROM: bounds: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and
@@ -459,8 +460,8 @@ TRNI_FN double trni_rate_leaving(const trni_layout *l, int dims)
     double rate = 0;
     for (int i = 0; i < trn_topology_slots(net); i++) {
         trn_link link;
-        if (!trn_topology_link(net, i, &link) || trni_level_stays(l, dims, link.level)) continue;
-        if (link.wiring != TRN_WIRING_SWITCH || link.from < net->chips) rate += net->level[link.level].bytes_per_s;
+        if (!trni_link_sound(net, i, &link) || trni_level_stays(l, dims, link.level)) continue;
+        if (link.wiring != TRN_WIRING_SWITCH || link.from < net->chips) rate += link.bytes_per_s;
     }
     return rate;
 }
@@ -473,7 +474,7 @@ TRNI_FN double trni_bound_latency(const trni_layout *l)
     double most = 0;
     const int chips = trni_group_chips(a) < 1024 ? trni_group_chips(a) : 1024;
     const int from = trni_chip_of_rank(a, 0, a->op == TRN_BROADCAST ? a->root : 0);
-    if (a->net->faults) return a->net->start_s + trni_least_latency(a->net);
+    if (a->net->faults || trni_net_is_uneven(a->net)) return a->net->start_s + trni_least_latency(a->net);
     for (int i = 0; i < chips; i++) {
         const double s = trn_topology_route_latency(a->net, from, a->chips ? a->chips[i] : i);
         if (s > most) most = s;
@@ -481,14 +482,37 @@ TRNI_FN double trni_bound_latency(const trni_layout *l)
     return a->net->start_s + most;
 }
 
-/* Does any message of permute or send_recv leave its chip? */
-TRNI_FN bool trni_pairs_cross(const trni_layout *l)
+/* Of permute and send_recv: seconds per byte of what leaves the chip with the least rate; 0 when all stay. */
+TRNI_FN double trni_pairs_slope(const trni_layout *l)
 {
+    const trn_topology *net = l->ask->net;
+    const bool uneven = trni_net_is_uneven(net);
+    double most = 0;
     for (int r = 0; r < l->ranks; r++) {
         const int to = trni_target_of(l->ask, r);
-        if (to >= 0 && to / l->ranks_per_chip != r / l->ranks_per_chip) return true;
+        double out = 0, in;
+        if (to < 0 || to / l->ranks_per_chip == r / l->ranks_per_chip) continue;
+        if (!uneven) return 1 / trn_topology_injection_bytes_per_s(net);
+        for (int g = 0; g < trni_group_count(l->ask); g++) {
+            trni_chip_rates(net, trni_chip_of_rank(l->ask, g, r), &out, &in);
+            if (out > 0 && 1 / out > most) most = 1 / out;
+        }
     }
-    return false;
+    return most;
+}
+
+/* Of a network whose chips are not wired alike: what the worst connected chip needs, and what crosses the middle of a
+ * level when all have something to say. */
+TRNI_FN trni_bounds trni_uneven_bounds(const trni_layout *l)
+{
+    trni_bounds b;
+    b.latency_s = trni_bound_latency(l);
+    b.slope_s = trni_faults_slope(l->ask);
+    for (int d = 0; d < l->dims && l->boxed && !l->ask->chips && l->ask->op < TRN_BROADCAST; d++)
+        if (l->dim[d].size % 2 == 0)
+            trni_bound_at_least(&b, trni_bound_bytes(l, 2, l->ranks / 2.0),
+                                trn_topology_cut_bytes_per_s(l->ask->net, l->dim[d].level));
+    return b;
 }
 
 /* Injection: what leaves a chip. Cuts: what leaves the chips of the inner levels together. Bisection, for the whole
@@ -500,9 +524,10 @@ TRNI_FN trni_bounds trni_load_bounds(const trni_layout *l)
     trni_bounds b = { 0, 0 };
     if (chips < 2) return b;
     if (l->ask->op == TRN_PERMUTE || l->ask->op == TRN_SEND_RECV) {
-        if (trni_pairs_cross(l)) trni_bound_at_least(&b, 1, trn_topology_injection_bytes_per_s(net));
+        b.slope_s = trni_pairs_slope(l);
         return b;
     }
+    if (trni_net_is_uneven(net)) return trni_uneven_bounds(l);
     b.latency_s = trni_bound_latency(l);
     b.slope_s = trni_faults_slope(l->ask);
     trni_bound_at_least(&b, trni_bound_bytes(l, chips, l->ranks_per_chip), trn_topology_injection_bytes_per_s(net));

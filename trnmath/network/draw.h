@@ -11,6 +11,7 @@
 #define TRNI_NETWORK_DRAW_H
 
 #include <float.h>
+#include <math.h>
 
 #include "../trn_topology.h"
 #include "../trn_trace.h"
@@ -32,6 +33,7 @@ typedef struct trni_canvas {
 
 TRNI_FN bool trni_same_kind(const trn_level *a, const trn_level *b)
 {
+    if (a->wiring == TRN_WIRING_GRAPH) return false; /* its links have rates of their own */
     return a->wiring == b->wiring && a->bytes_per_s >= b->bytes_per_s && a->bytes_per_s <= b->bytes_per_s &&
            a->latency_s >= b->latency_s && a->latency_s <= b->latency_s && a->rate.known == b->rate.known &&
            strcmp(a->rate.where, b->rate.where) == 0;
@@ -128,6 +130,18 @@ TRNI_FN void trni_draw_style(trni_canvas *p)
     trni_text_put(t, "</style>\n");
 }
 
+/* Pairs of directions, and directions that stand alone. */
+TRNI_FN int64_t trni_draw_links(const trn_topology *net)
+{
+    int64_t links = trn_topology_link_count(net) / 2;
+    for (int l = 0; l < net->levels; l++) {
+        const int64_t units = net->chips / net->level[l].size;
+        if (net->level[l].wiring == TRN_WIRING_GRAPH)
+            links += units * trni_graph_pairs(net, l) - (int64_t)net->chips * trni_level_slots(net, l) / 2;
+    }
+    return links;
+}
+
 TRNI_FN void trni_draw_head(trni_canvas *p, const char *title, int width, int height)
 {
     const trn_topology *net = p->net;
@@ -148,8 +162,8 @@ TRNI_FN void trni_draw_head(trni_canvas *p, const char *title, int width, int he
     trni_draw_words(p, title, width - 2 * TRNI_DRAW_MARGIN, 9.6);
     trni_text_put(&p->text, "</text>\n");
     const int count = snprintf(words, sizeof words, "%s chip%s, %s link%s", trni_thousands(chips, net->chips),
-                               net->chips > 1 ? "s" : "", trni_thousands(links, trn_topology_link_count(net) / 2),
-                               trn_topology_link_count(net) == 2 ? "" : "s");
+                               net->chips > 1 ? "s" : "", trni_thousands(links, trni_draw_links(net)),
+                               trni_draw_links(net) == 1 ? "" : "s");
     if (net->chips > 1)
         trni_print(words + count, sizeof words - (size_t)count,
                  "; at most %d hops, %.3g on average; %.4g TB/s from half to half", trn_topology_diameter(net),
@@ -184,7 +198,7 @@ TRNI_FN trni_both_ways trni_draw_pair(const trn_topology *net, int level, int ch
     return two;
 }
 
-/* Between any two chips of a fully connected level. */
+/* Between any two chips of a fully connected level, or of a graph. */
 TRNI_FN trni_both_ways trni_draw_pair_full(const trn_topology *net, int level, int a, int b)
 {
     const int slots = trn_topology_slots(net), base = trni_slot_base(net, level);
@@ -249,8 +263,19 @@ TRNI_FN void trni_draw_link(trni_canvas *p, int level, trni_both_ways two, doubl
             hx[i][3] = (px[0] + 3 * px[1] + 3 * px[2] + px[3]) / 8;
             hy[i][3] = (py[0] + 3 * py[1] + 3 * py[2] + py[3]) / 8;
         }
-        for (int i = 0; i < 2; i++) trni_draw_half(p, two.way[i], hx[i], hy[i]);
+        for (int i = 0; i < 2; i++)
+            if (trni_link_exists(p->net, two.way[i])) trni_draw_half(p, two.way[i], hx[i], hy[i]);
     }
+}
+
+/* On a straight link that goes one way: a point, a little behind the middle. */
+TRNI_FN void trni_draw_arrow(trni_canvas *p, int level, double x0, double y0, double x1, double y1)
+{
+    const double length = sqrt((x1 - x0) * (x1 - x0) + (y1 - y0) * (y1 - y0));
+    if (p->load || !(length > 0)) return; /* with loads, the half that nothing leaves by is not drawn */
+    const double ux = (x1 - x0) / length, uy = (y1 - y0) / length, x = (2 * x0 + 3 * x1) / 5, y = (2 * y0 + 3 * y1) / 5;
+    trni_text_put(&p->text, "<path class=\"wire k%d\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1f\"/>\n", p->kind[level],
+                  x - 7 * ux - 4 * uy, y - 7 * uy + 4 * ux, x, y, x - 7 * ux + 4 * uy, y - 7 * uy - 4 * ux);
 }
 
 /* ---- boxes ---- */
@@ -299,8 +324,33 @@ TRNI_FN const char *trni_wiring_words(const trn_level *l)
     case TRN_WIRING_RING: return l->size == 2 ? "pair" : "ring";
     case TRN_WIRING_FULL: return "all to all";
     case TRN_WIRING_SWITCH: return "switch";
+    case TRN_WIRING_GRAPH: return "graph";
     default: return "no wires";
     }
+}
+
+TRNI_FN void trni_draw_range(char text[32], int digits, double least, double most)
+{
+    if (most > least) trni_print(text, 32, "%.*g to %.*g", digits, least, digits, most);
+    else trni_print(text, 32, "%.*g", digits, least);
+}
+
+/* "20 GB/s one way", or from the least of a graph's links (parallel ones together) to the most; the same of times. */
+TRNI_FN void trni_draw_amounts(const trn_topology *net, const trn_level *l, char rate[32], char time[32])
+{
+    double least[2] = { l->bytes_per_s, l->latency_s }, most[2] = { least[0], least[1] };
+    bool first = l->wiring == TRN_WIRING_GRAPH;
+    for (int i = 0; i < net->wires; i++) {
+        const double of[2] = { trni_wire_rate(&net->wire[i]), net->wire[i].latency_s };
+        if (&net->level[net->wire[i].level] != l) continue;
+        for (int k = 0; k < 2; k++) {
+            if (first || of[k] < least[k]) least[k] = of[k];
+            if (first || of[k] > most[k]) most[k] = of[k];
+        }
+        first = false;
+    }
+    trni_draw_range(rate, 4, least[0] / 1e9, most[0] / 1e9);
+    trni_draw_range(time, 3, 1e6 * least[1], 1e6 * most[1]);
 }
 
 /* The level of a kind that speaks for it: the one with most chips. */
@@ -350,6 +400,7 @@ TRNI_FN void trni_draw_kind_words(trni_canvas *p, int kind, double x, double y)
     const trn_level *l = trni_draw_kind(p, kind);
     const bool joined = l->wiring == TRN_WIRING_SWITCH;
     const char *between = "";
+    char rate[32], time[32];
     int names = 0;
     for (int i = 0; i < p->net->levels; i++) names += p->kind[i] == kind;
     trni_text_put(&p->text, "<text class=\"ink\" x=\"%.1f\" y=\"%.1f\"><tspan class=\"bold\">", x, y);
@@ -359,9 +410,9 @@ TRNI_FN void trni_draw_kind_words(trni_canvas *p, int kind, double x, double y)
         trni_draw_words(p, trn_level_name(&p->net->level[i]), 290.0 / names, 8);
         between = ", ";
     }
-    trni_text_put(&p->text, "</tspan>: %s; %.4g GB/s one way per %s; %.3g us%s</text>\n", trni_wiring_words(l),
-                  l->bytes_per_s / 1e9, joined ? "port" : "link", 1e6 * l->latency_s,
-                  joined ? " from port to port" : "");
+    trni_draw_amounts(p->net, l, rate, time);
+    trni_text_put(&p->text, "</tspan>: %s; %s GB/s one way per %s; %s us%s</text>\n", trni_wiring_words(l), rate,
+                  joined ? "port" : "link", time, joined ? " from port to port" : "");
 }
 
 /* One row per kind, and below it how the rate is known. */

@@ -20,32 +20,41 @@
 
 #include "../trn_topology_graph.h"
 
+/* Rings of more than one chip each, with every combination of their digits. */
+typedef struct trni_torus {
+    int chips, dims;
+    int size[TRN_MAX_LEVELS], stride[TRN_MAX_LEVELS];
+} trni_torus;
+
 /* The levels with more than one chip, when all of them are rings; otherwise 0 of them. */
-TRNI_FN int trni_torus_levels(const trn_topology *net, int level[TRN_MAX_LEVELS])
+TRNI_FN trni_torus trni_torus_of(const trn_topology *net)
 {
-    int n = 0;
+    trni_torus t;
+    memset(&t, 0, sizeof t);
+    t.chips = net->chips;
     for (int l = 0; l < net->levels; l++) {
         if (net->level[l].size < 2) continue;
-        if (net->level[l].wiring != TRN_WIRING_RING) return 0;
-        level[n++] = l;
+        t.size[t.dims] = net->level[l].size;
+        t.stride[t.dims++] = trn_topology_stride(net, l);
+        if (net->level[l].wiring != TRN_WIRING_RING) return (void)(t.dims = 0), t;
     }
-    return n;
+    return t;
 }
 
 /* ---- one cycle: counting with digits that go up and down in turn, an even one outermost ---- */
 
-TRNI_FN void trni_cycle_snake(const trn_topology *net, const int *level, int levels, int even, int *order)
+TRNI_FN void trni_cycle_snake(const trni_torus *torus, int even, int *order)
 {
-    for (int t = 0; t < net->chips; t++) {
-        int rest = t, chip = 0, turns = net->chips; /* turns: of the digit at hand and all inside it */
-        for (int i = levels; i-- > 0;) {
-            /* the even level first, then the others from the outermost */
-            const int l = i == levels - 1 ? level[even] : level[i < even ? i : i + 1], size = net->level[l].size;
-            turns /= size;
+    for (int t = 0; t < torus->chips; t++) {
+        int rest = t, chip = 0, turns = torus->chips; /* turns: of the digit at hand and all inside it */
+        for (int i = torus->dims; i-- > 0;) {
+            /* the even dimension first, then the others from the outermost */
+            const int l = i == torus->dims - 1 ? even : i < even ? i : i + 1;
+            turns /= torus->size[l];
             const int d = rest / turns;
             rest -= d * turns;
             if (d % 2) rest = turns - 1 - rest;
-            chip += d * trn_topology_stride(net, l);
+            chip += d * torus->stride[l];
         }
         order[t] = chip;
     }
@@ -104,17 +113,14 @@ TRNI_FN void trni_cycles_cube(const int stride[3], int *order, int capacity)
 /* How many cycles this torus has that are known here; the first `room` of them are written, chips entries each,
  * beginning at chip 0. Neighbours in the order, and the last and the first, are joined by a link, which no other of
  * the cycles uses. 0 for anything that is no torus, and for two chips, whose one link is no cycle. */
-TRNI_FN int trni_torus_cycles(const trn_topology *net, int *order, int capacity)
+TRNI_FN int trni_torus_cycles(const trni_torus *torus, int *order, int capacity)
 {
-    int level[TRN_MAX_LEVELS], size[TRN_MAX_LEVELS], stride[TRN_MAX_LEVELS], even = -1;
-    const int levels = trni_torus_levels(net, level);
-    for (int i = 0; i < levels; i++) {
-        size[i] = net->level[level[i]].size;
-        stride[i] = trn_topology_stride(net, level[i]);
+    const int levels = torus->dims, *size = torus->size, *stride = torus->stride;
+    int even = -1;
+    for (int i = 0; i < levels; i++)
         if (size[i] % 2 == 0) even = i;
-    }
     if (!order) capacity = 0;
-    if (levels == 0 || net->chips == 2) return 0;
+    if (levels == 0 || torus->chips == 2) return 0;
     if (levels == 3 && size[0] == 4 && size[1] == 4 && size[2] == 4) {
         trni_cycles_cube(stride, order, capacity);
         return 3;
@@ -122,11 +128,11 @@ TRNI_FN int trni_torus_cycles(const trn_topology *net, int *order, int capacity)
     if (levels == 2 && size[0] > 2 && size[1] > 2 && (size[0] - size[1]) % 2 == 0) {
         const int m = size[1] >= size[0]; /* the longer side */
         if (capacity > 0) trni_cycle_along(size[m], size[!m], stride[m], stride[!m], order);
-        if (capacity > 1) trni_cycle_across(size[m], size[!m], stride[m], stride[!m], order + net->chips);
+        if (capacity > 1) trni_cycle_across(size[m], size[!m], stride[m], stride[!m], order + torus->chips);
         return 2;
     }
     if (levels > 1 && even < 0) return 0;
-    if (capacity > 0) trni_cycle_snake(net, level, levels, even < 0 ? 0 : even, order);
+    if (capacity > 0) trni_cycle_snake(torus, even < 0 ? 0 : even, order);
     return 1;
 }
 

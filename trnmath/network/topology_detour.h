@@ -78,7 +78,8 @@ TRNI_FN void trni_flood_chip(trni_flood *s, int chip)
         trni_link_ends(s->net, i, &link);
         const bool port = s->net->level[link.level].wiring == TRN_WIRING_SWITCH, out = link.from == chip;
         if (port && out == s->backwards) continue; /* down from a switch is the switch's, backwards up to it */
-        trni_flood_try(s, s->backwards && !port ? trni_link_reverse(s->net, i) : i);
+        const int64_t way = s->backwards && !port ? trni_link_reverse(s->net, i) : i;
+        if (way >= 0 && trni_link_exists(s->net, way)) trni_flood_try(s, way);
     }
 }
 

@@ -133,6 +133,10 @@ TRNI_FN void trni_decimal_print(double x, int power, char text[TRNI_DECIMAL])
 {
     char digits[32], shown[TRNI_DECIMAL], point[16];
     const int dot = trni_decimal_point(point);
+    if (!(x > 0)) {
+        trni_copy_text(text, TRNI_DECIMAL, "0");
+        return;
+    }
     for (int precision = 0; precision < 18; precision++) {
         double again = -1;
         snprintf(digits, sizeof digits, "%.*e", precision, x);

@@ -147,6 +147,7 @@ TRNI_FN void trni_plan_place_trim(trni_plan_place *p, trn_topology *net, unsigne
     p->parts[level] = parts;
     p->folded[level] = p->folded[level] && parts > 1;
     net->level[level].size = size;
+    trni_wires_keep(net, level, size); /* a graph is cut only as a whole: to one digit */
     if (all) net->level[level].planes = 1; /* nobody is left to tell apart */
 }
 

@@ -15,10 +15,10 @@
 
 /* ---- what a move may cost ---- */
 
-/* No less than this: what the neediest chip must get, at its injection rate. */
+/* No less than this: what the neediest chip must get, at the best injection rate. */
 TRNI_FN double trni_transit_bound(const trni_search *s, const trni_transit *m)
 {
-    const double rate = trn_topology_injection_bytes_per_s(s->mesh->net);
+    const double rate = trni_injection(s->mesh->net, true);
     const int members = trn_mesh_group_size(s->mesh, m->axis, m->axes);
     if (m->kind != TRN_RESHARD_COLLECTIVE || m->op == TRN_PERMUTE || rate <= 0) return 0;
     return (double)m->bytes * (members - 1) / members / rate;
@@ -29,7 +29,7 @@ TRNI_FN double trni_transit_bound(const trni_search *s, const trni_transit *m)
 TRNI_FN double trni_transit_guess(const trni_search *s, const trni_transit *m)
 {
     const trn_topology *net = s->mesh->net;
-    const double rate = trn_topology_injection_bytes_per_s(net), hbm = net->hbm_bytes_per_s;
+    const double rate = trni_injection(net, true), hbm = net->hbm_bytes_per_s;
     if (m->kind == TRN_RESHARD_ZERO_FILL) return hbm > 0 ? (double)m->bytes / hbm : 0;
     if (m->kind != TRN_RESHARD_COLLECTIVE || !m->bytes) return 0;
     const bool permute = m->op == TRN_PERMUTE;

@@ -201,11 +201,11 @@ TRNI_FN double trni_device_lacks(const trni_search *s, const trn_pspec *from, co
     return from->sum ? wanted * sum_bits / 8 : (wanted - there) * s->bits / 8;
 }
 
-/* Time in which the neediest of the first, the last and some between can be sent what it lacks, at its injection rate;
- * `devices` of all, spread out. */
+/* Time in which the neediest of the first, the last and some between can be sent what it lacks, at the best injection
+ * rate; `devices` of all, spread out. */
 TRNI_FN double trni_lack_time(const trni_search *s, const trn_pspec *from, const trn_pspec *to, int devices)
 {
-    const double rate = trn_topology_injection_bytes_per_s(s->mesh->net);
+    const double rate = trni_injection(s->mesh->net, true);
     double most = 0;
     for (int i = 0; i < devices && rate > 0; i++) {
         const int device = devices > 1 ? (int)((int64_t)i * (s->mesh->devices - 1) / (devices - 1)) : 0;

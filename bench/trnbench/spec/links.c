@@ -26,7 +26,7 @@ static const app_column columns[] = {
 static void row(app_table *table, const trn_topology *net, const char *preset, const char *of, const trn_level *level,
                 const char *field, double value, const char *unit, trn_source source)
 {
-    static const char *const wiring[] = { "none", "ring", "all to all", "switch" };
+    static const char *const wiring[] = { "none", "ring", "all to all", "switch", "graph" };
     app_row(table);
     app_text(table, "%s", net ? trn_system_name(net->system) : "all systems");
     app_text(table, "%s", preset);
