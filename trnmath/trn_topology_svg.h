@@ -123,7 +123,7 @@ TRNI_FN void trni_torus_sheet(const trni_drawing *n, int sheet)
     trni_torus_at(n, up + first_of_last, &x[3], &y[3]);
     trni_text_put(&n->paper->text, "<path class=\"group\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1fL%.1f %.1fZ\"/>\n",
                   x[0] - 48, y[0] - 30, x[1] + 26, y[1] - 30, x[2] + 40, y[2] + 22, x[3] - 44, y[3] + 22);
-    snprintf(words, sizeof words, "%.24s %d", trn_level_name(z), sheet);
+    trni_draw_unit(words, sizeof words, z, 24, sheet);
     trni_draw_text(n->paper, "faint small", x[0] - 48, y[0] + 4 + n->step_y[1], 2, words);
 }
 
@@ -337,14 +337,14 @@ TRNI_FN void trni_rack_boxes(const trni_drawing *n, int rack)
 {
     const trn_topology *net = n->paper->net;
     const int s = n->rack_switch;
-    char words[80];
+    char words[128];
     double x, y;
     for (int row = 0; row < n->rows; row++) {
         trni_rack_row(n, rack, row, &x, &y);
         if (s > 1 && row % n->group_rows == 0) {
             trni_draw_group(n->paper, "group", x - 8, y - 22, n->row_wide + 16, n->group_step - 6);
-            snprintf(words, sizeof words, "%.24s %d", trn_level_name(&net->level[s]),
-                     rack * n->rows / n->group_rows + row / n->group_rows);
+            trni_draw_unit(words, sizeof words, &net->level[s], 24,
+                           rack * n->rows / n->group_rows + row / n->group_rows);
             trni_draw_text(n->paper, "faint small", rack ? x + n->row_wide : x, y - 7, rack ? 2 : 0, words);
         }
     }
@@ -354,11 +354,11 @@ TRNI_FN void trni_rack_row_box(const trni_drawing *n, int rack, int row)
 {
     const trn_topology *net = n->paper->net;
     const int number = n->rack_switch > 1 ? row % n->group_rows : rack * n->rows + row;
-    char words[80];
+    char words[128];
     double x, y;
     trni_rack_row(n, rack, row, &x, &y);
     trni_draw_group(n->paper, "inner", x, y, n->row_wide, n->row_high);
-    snprintf(words, sizeof words, "%.7s %d", trn_level_name(&net->level[1]), number);
+    trni_draw_unit(words, sizeof words, &net->level[1], 7, number);
     trni_draw_text(n->paper, "faint tiny", rack ? x + n->row_wide - 8 : x + 8, y + n->row_high / 2 + 4, rack ? 2 : 0,
                     words);
 }
@@ -367,7 +367,7 @@ TRNI_FN void trni_rack_draw(const trni_drawing *n, int rack)
 {
     const trn_topology *net = n->paper->net;
     const int planes = trni_planes(&net->level[n->rack_switch]);
-    char words[80];
+    char words[128];
     double x, y;
     trni_rack_boxes(n, rack);
     for (int row = 0; row < n->rows; row++) trni_rack_row_box(n, rack, row);
@@ -386,7 +386,7 @@ TRNI_FN void trni_rack_draw(const trni_drawing *n, int rack)
         }
     if (n->racks == 1) return;
     trni_rack_row(n, rack, 0, &x, &y);
-    snprintf(words, sizeof words, "%.24s %d", trn_level_name(&net->level[n->levels - 1]), rack);
+    trni_draw_unit(words, sizeof words, &net->level[n->levels - 1], 24, rack);
     trni_draw_text(n->paper, "ink bold", x + n->row_wide / 2, n->top + 14, 1, words);
 }
 
@@ -428,8 +428,8 @@ TRNI_FN void trni_nest_draw(const trni_drawing *n)
             trni_draw_group(n->paper, "inner", x + 5, y + 5, wide, high);
         }
         trni_draw_group(n->paper, l % 2 ? "group" : "inner", x, y, wide, high);
-        const int used = snprintf(words, sizeof words, "%.24s: %s %s", trn_level_name(at),
-                                  trni_thousands(count, at->size),
+        const int used = snprintf(words, sizeof words, "%.*s: %s %s", trni_draw_fit(trn_level_name(at), 24),
+                                  trn_level_name(at), trni_thousands(count, at->size),
                                   l ? "of the box within" : "chips");
         trni_draw_amounts(net, at, rate, time);
         if (at->wiring != TRN_WIRING_NONE)
@@ -483,7 +483,8 @@ TRNI_FN void trni_cluster_draw(const trni_drawing *n, double box_x, double box_w
     snprintf(words, sizeof words, "x %s", count);
     trni_draw_text(n->paper, "ink big", box_x + box_wide - 14, box_y + 26, 2, words);
     trni_print(rate, sizeof rate, "%.4g GB/s one way", net->level[outer].bytes_per_s / 1e9);
-    snprintf(words, sizeof words, "%.24s: %s ports of %s", trn_level_name(&net->level[outer]),
+    const char *name = trn_level_name(&net->level[outer]);
+    snprintf(words, sizeof words, "%.*s: %s ports of %s", trni_draw_fit(name, 24), name,
              trni_thousands(count, net->chips), rate);
     trni_draw_switch(n->paper, box_x, fabric_y, box_wide + 12, 30, words);
 }

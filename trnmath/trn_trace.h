@@ -169,6 +169,16 @@ TRNI_FN void trni_text_unseen(trni_text *t, unsigned c, bool xml)
         trni_text_put(t, "\\u%04x\\u%04x", 0xd800u + ((c - 0x10000u) >> 10), 0xdc00u + (c & 0x3ffu));
 }
 
+/* Characters that a reader of XML sees of the one at s, which has *bytes. */
+TRNI_FN size_t trni_text_wide(const unsigned char *s, int *bytes)
+{
+    unsigned code = 0;
+    const int n = trni_utf8(s, &code);
+    *bytes = n ? n : 1;
+    if (!n || !trni_unseen(code)) return 1;
+    return code <= 0xffff ? sizeof "\\u0000" - 1 : sizeof "\\U000000" - 1;
+}
+
 /* A string inside quotes of JSON, or as text of XML. What is no UTF-8 (a name cut short) becomes '?'. */
 TRNI_FN void trni_text_escaped(trni_text *t, const char *text, bool xml)
 {

@@ -78,20 +78,35 @@ TRNI_FN const char *trni_thousands(char buffer[32], int64_t n)
     return buffer;
 }
 
+/* Bytes of the first characters, which as they are shown are at most so many. */
+TRNI_FN int trni_draw_fit(const char *words, size_t most)
+{
+    size_t wide = 0;
+    int at = 0, n = 0;
+    while (words[at] && (wide += trni_text_wide((const unsigned char *)words + at, &n)) <= most) at += n;
+    return at;
+}
+
 /* As much as there is room for, in pixels at about `each` per character; the rest becomes three dots. */
 TRNI_FN void trni_draw_words(trni_canvas *p, const char *words, double capacity, double each)
 {
-    char part[200];
-    const size_t most = capacity > each * 4 ? (size_t)(capacity / each) : 4, length = strlen(words);
-    if (length <= most && length < sizeof part) {
+    enum { MOST = 190 }; /* characters of up to four bytes */
+    char part[4 * MOST + 4];
+    const double room = capacity / each;
+    const size_t most = room > MOST ? MOST : room > 4 ? (size_t)room : 4;
+    if (!words[trni_draw_fit(words, most)]) {
         trni_text_escaped(&p->text, words, true);
         return;
     }
-    size_t cut = most < sizeof part ? most - 3 : sizeof part - 4;
-    while (cut > 0 && ((unsigned char)words[cut] & 0xc0) == 0x80) cut--; /* not inside a character */
-    memcpy(part, words, cut);
-    memcpy(part + cut, "...", 4);
+    snprintf(part, sizeof part, "%.*s...", trni_draw_fit(words, most - 3), words);
     trni_text_escaped(&p->text, part, true);
+}
+
+/* A unit of a level: the name, of which so many characters, and which one. */
+TRNI_FN void trni_draw_unit(char *words, size_t size, const trn_level *level, size_t most, int number)
+{
+    const char *name = trn_level_name(level);
+    snprintf(words, size, "%.*s %d", trni_draw_fit(name, most), name, number);
 }
 
 /* anchor: 0 begins at x, 1 is centred there, 2 ends there. What would leave the picture is cut. */
