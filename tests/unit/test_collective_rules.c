@@ -378,6 +378,7 @@ static void test_stages_of_a_hierarchy(void **state)
         for (int v = 0; v < TRNI_INNERS * TRNI_OUTERS; v++) {
             trni_layout l;
             trni_schedule s;
+            memset(&s, 0, sizeof s);
             const trn_collective_args args = { .net = &net, .op = TRN_ALL_REDUCE, .ranks_per_chip = cores };
             assert_int_equal(trni_layout_init(&l, &args), TRN_OK);
             if (!trni_hierarchy_fits(&l, v)) continue;

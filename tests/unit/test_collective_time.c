@@ -48,7 +48,7 @@ static void message(int from, int to, double bytes)
     double latency = links ? 0 : net->local_latency_s;
     assert_in_range(links, 0, MOST_ROUTE);
     for (int i = 0; i < links; i++) {
-        trn_link segment;
+        trn_link segment = { 0 };
         assert_true(trn_topology_link(net, link[i], &segment));
         w.link[link[i]] += bytes * w.stage->factor / segment.bytes_per_s;
         latency += segment.latency_s;
