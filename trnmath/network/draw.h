@@ -92,8 +92,8 @@ TRNI_FN void trni_draw_words(trni_canvas *p, const char *words, double capacity,
 {
     enum { MOST = 190 }; /* characters of up to four bytes */
     char part[4 * MOST + 4];
-    const double room = capacity / each;
-    const size_t most = room > MOST ? MOST : room > 4 ? (size_t)room : 4;
+    size_t most = capacity > 4 * each ? (size_t)(capacity / each) : 4;
+    if (most > (size_t)MOST) most = (size_t)MOST;
     if (!words[trni_draw_fit(words, most)]) {
         trni_text_escaped(&p->text, words, true);
         return;
