@@ -45,12 +45,17 @@ TRN_API trn_status trn_redistribute(const trn_redistribute_args *args);
 
 TRN_API trn_status trn_redistribute(const trn_redistribute_args *args)
 {
-    trn_reshard_plan plan;
+    trni_way way; /* with its plan, of which a second one is too large for a small stack */
     TRNI_ENTER(args);
     trn_status status = trni_redistribute_check_run(args);
-    if (!status) status = trn_redistribute_plan(args, &plan);
+    if (!status) status = trn_redistribute_plan(args, &way.plan);
     if (status) return status;
-    trni_way way = { args, plan, args->from, NULL, { NULL, NULL }, NULL };
+    way.ask = args;
+    way.at = args->from;
+    way.now = NULL;
+    way.mine.view = NULL;
+    way.mine.memory = NULL;
+    way.by = NULL;
     status = trni_way_run(&way);
     trni_own_parts_free(&way.mine);
     return status;
