@@ -61,11 +61,8 @@ CC=/nowhere/cc "$python" "$folder/nki_build.py" . 2>err && fail 'without a compi
 
 # ---- the same kernel in C ----
 
-${CC:-cc} -std=c11 -O2 -DTRN_SPLIT=1 -I"$root" "$root/tests/cli/lib/nki_kernel.c" "$programs/libbodies.a" -fopenmp \
-    -o in_c -lm 2>log ||
-    fail "the kernel in C: $(cat log)"
 for generation in 1 2 3; do
-    ./in_c $generation >in_c.$generation || fail "the kernel in C, generation $generation: exit $?"
+    "$programs/nki_kernel" $generation >in_c.$generation || fail "the kernel in C, generation $generation: exit $?"
 done
 
 # ---- Python ----

@@ -135,15 +135,9 @@ static inline void fuzzing_watch(int seconds)
 
 /* ---- the rounds ---- */
 
-/* How many cases by the level of the tests; the sanitizers slow them down some fivefold: a fifth of them. */
 static inline void fuzzing_start(int argc, char **argv, long level1, long level2)
 {
-#if defined(__SANITIZE_ADDRESS__)
-    const long slow = 5;
-#else
-    const long slow = 1;
-#endif
-    const long count = ((cases_level() == 1 ? level1 : level2) + slow - 1) / slow;
+    const long count = cases_count(level1, level2, 5);
     const char *slash = strrchr(argv[0], '/');
     fuzzing.count = (long)fuzzing_number(argc > 1 ? argv[1] : NULL, "count", (uint64_t)count);
     if (fuzzing.count < 0) fuzzing_refuse("count", argv[1]);

@@ -18,17 +18,18 @@ static inline int cases_level(void)
     return level && atoi(level) >= 2 ? 2 : 1;
 }
 
-/* How many rounds a random test makes. The sanitizers slow everything down some threefold: a third of the rounds. */
-static inline int cases_rounds(int level1, int level2)
+/* How many cases by level; the sanitizers slow them down `slow` times, and so many fewer are made. At least one. */
+static inline long cases_count(long level1, long level2, int slow)
 {
-#if defined(__SANITIZE_ADDRESS__)
-    const int slow = 3;
-#else
-    const int slow = 1;
+#if !defined(__SANITIZE_ADDRESS__)
+    slow = 1;
 #endif
-    const int rounds = (cases_level() == 1 ? level1 : level2) / slow;
-    return rounds ? rounds : 1;
+    const long count = (cases_level() == 1 ? level1 : level2) / slow;
+    return count ? count : 1;
 }
+
+/* How many rounds a random test makes. */
+static inline int cases_rounds(int level1, int level2) { return (int)cases_count(level1, level2, 3); }
 
 #ifdef _OPENMP
 #define CASES_PRAGMA(text) _Pragma(#text)

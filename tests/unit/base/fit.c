@@ -54,22 +54,29 @@ static trn_status themselves(void *user, const double *number, double *predicted
     return TRN_OK;
 }
 
+/* A fit of them, with neither weights nor an error. */
+static trn_fit_args asked(const double *measured, const double *low, const double *high)
+{
+    trn_fit_args a;
+    memset(&a, 0, sizeof a);
+    a.model = themselves;
+    a.numbers = NUMBERS;
+    a.samples = SAMPLES;
+    a.measured = measured;
+    a.low = low;
+    a.high = high;
+    return a;
+}
+
 /* From `begin` by walking alone; `third`: what the sample measured that nothing changes. */
 static bool walks(const double begin[NUMBERS], const double measured[NUMBERS], double third, double end[NUMBERS])
 {
     static const double low[NUMBERS] = { 0.25, 0.25 }, high[NUMBERS] = { 4, 4 };
     const double samples[SAMPLES] = { measured[0], measured[1], third };
     double residual[SAMPLES], moved[SAMPLES], slope[NUMBERS * SAMPLES];
-    trn_fit_args a;
+    const trn_fit_args a = asked(samples, low, high);
     trni_fit f;
-    memset(&a, 0, sizeof a);
     memset(&f, 0, sizeof f);
-    a.model = themselves;
-    a.numbers = NUMBERS;
-    a.samples = SAMPLES;
-    a.measured = samples;
-    a.low = low;
-    a.high = high;
     f.a = &a;
     f.residual = residual;
     f.moved = moved;
@@ -133,14 +140,7 @@ static void bounds_that_are_none_are_refused(void **state)
         const double low[NUMBERS] = { 0.5, row[i].low }, high[NUMBERS] = { 2, row[i].high };
         double number[NUMBERS] = { 1, row[i].number };
         trn_error error;
-        trn_fit_args a;
-        memset(&a, 0, sizeof a);
-        a.model = themselves;
-        a.numbers = NUMBERS;
-        a.samples = SAMPLES;
-        a.measured = measured;
-        a.low = low;
-        a.high = high;
+        trn_fit_args a = asked(measured, low, high);
         a.error = &error;
         if ((trni_fit_check(&a, number) == TRN_OK) != row[i].good) fail_msg("row %zu", i);
     }
@@ -162,15 +162,8 @@ static void samples_that_are_none_are_refused(void **state)
         for (int weighted = 0; weighted < 2; weighted++) {
             const double measured[SAMPLES] = { 1, 1, row[i].measured }, weight[SAMPLES] = { 1, 0, row[i].weight };
             const double number[NUMBERS] = { 1, 1 };
-            trn_fit_args a;
-            memset(&a, 0, sizeof a);
-            a.model = themselves;
-            a.numbers = NUMBERS;
-            a.samples = SAMPLES;
-            a.measured = measured;
+            trn_fit_args a = asked(measured, low, high);
             if (weighted) a.weight = weight;
-            a.low = low;
-            a.high = high;
             const bool good = row[i].good || (!weighted && row[i].measured == 5);
             if ((trni_fit_check(&a, number) == TRN_OK) != good) fail_msg("row %zu, weighted %d", i, weighted);
         }
