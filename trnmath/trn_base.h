@@ -88,6 +88,9 @@
 #endif
 #define TRNI_BODIES 1
 #define TRN_API static inline __attribute__((unused))
+#elif defined(TRNI_INSIDE) /* trnmath's own tests, by gcc: what is private is here, what is public is linked */
+#define TRNI_BODIES 1
+#define TRN_API extern inline __attribute__((gnu_inline, optimize("O0"))) /* so that gcc does not even look at it */
 #else
 #if defined(TRN_IMPLEMENTATION)
 #define TRNI_BODIES 1
@@ -146,7 +149,7 @@ TRNI_FN const char *trn_version(void) { return TRN_VERSION; }
 extern "C" {
 #endif
 extern const char TRNI_BODIES_HERE[] __attribute__((visibility("default")));
-#if TRNI_BODIES
+#if TRNI_BODIES && !defined(TRNI_INSIDE)
 const char TRNI_BODIES_HERE[] = TRN_VERSION;
 #endif
 #if defined(__cplusplus)
