@@ -473,6 +473,62 @@ static void tables_that_are_whole(void **state)
     }
 }
 
+/* Just as many buckets as the side asks for, and one less: 0 to 1, [1, 1.25), [1.25, 1.5), and two octaves of a root. */
+static void buckets_that_are_needed(void **state)
+{
+    (void)state;
+    static trn_act_bucket bucket[9];
+    trn_act_table t;
+    memset(&t, 0, sizeof t);
+    t.bucket = bucket;
+    t.octaves = 2;
+    t.log2_buckets[0] = t.log2_buckets[1] = 2;
+    t.symmetry = TRN_ACT_SYMMETRY_ODD;
+    t.positive.end = 1.5f;
+    for (t.buckets = 1; t.buckets <= 4; t.buckets++)
+        assert_int_equal(trn_act_table_check(&t, NULL), t.buckets < 3 ? TRN_EINVAL : TRN_OK);
+    t.scaling = TRN_ACT_SCALING_SQRT;
+    for (t.buckets = 6; t.buckets <= 9; t.buckets++)
+        assert_int_equal(trn_act_table_check(&t, NULL), t.buckets < 8 ? TRN_EINVAL : TRN_OK);
+    t.scaling = TRN_ACT_SCALING_LOG;
+    t.octaves = 1;
+    for (t.buckets = 2; t.buckets <= 5; t.buckets++)
+        assert_int_equal(trn_act_table_check(&t, NULL), t.buckets < 4 ? TRN_EINVAL : TRN_OK);
+}
+
+/* Coefficients of a scaling that registers hold: 0, and from 2^-40 to 2^24, the ends among them. Others are read from
+ * the list, and whichever way it is, the bits are the list's. */
+static void rows_that_fit(void **state)
+{
+    (void)state;
+    static const struct {
+        float c1;
+        bool fits;
+    } edge[] = { { 0.0f, true },    { 0x1p-40f, true },        { -0x1p-40f, true }, { 0x1.fffffep-41f, false },
+                 { 0x1p24f, true }, { 0x1.000002p24f, false }, { -0x1p24f, true } };
+    static float x[BLOCK], y[BLOCK], want[BLOCK];
+    trn_act_bucket bucket[16];
+    trn_act_table t = trn_act_table_of(TRN_ACT_LOG);
+    trni_act_plan plan;
+    trni_act_near rows;
+    t.bucket = bucket;
+    t.buckets = 16;
+    t.log2_buckets[0] = 4;
+    t.positive.first = 0;
+    for (uint32_t i = 0; i < BLOCK; i++) x[i] = cases_float_of(i << 19);
+    for (size_t i = 0; i < sizeof edge / sizeof *edge; i++) {
+        for (int j = 0; j < 16; j++) bucket[j] = (trn_act_bucket){ { 1.0f, edge[i].c1, 0.0f, 0.0f } };
+        trni_act_plan_init(&plan, TRN_ACT_LOG, 0.0f, &t, TRN_ISA_PORTABLE);
+        assert_int_equal(trni_act_near_scaling(&rows, &plan), edge[i].fits);
+        evaluate(TRN_ACT_LOG, &t, TRN_ISA_PORTABLE, want, x, BLOCK);
+        for (size_t k = 0; k < sizeof all_isas / sizeof *all_isas; k++) {
+            if (!trn_isa_supported(all_isas[k])) continue;
+            evaluate(TRN_ACT_LOG, &t, all_isas[k], y, x, BLOCK);
+            assert_memory_equal(y, want, sizeof y);
+        }
+    }
+}
+
 static void same_bits(void **state)
 {
     (void)state;
@@ -503,11 +559,20 @@ static void same_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_bfloat16), cmocka_unit_test(published),      cmocka_unit_test(published_with_bias),
-        cmocka_unit_test(never_above_one), cmocka_unit_test(edges),         cmocka_unit_test(exact_ones),
-        cmocka_unit_test(errors),          cmocka_unit_test(own_tables),    cmocka_unit_test(refused_tables),
+        cmocka_unit_test(every_bfloat16),
+        cmocka_unit_test(published),
+        cmocka_unit_test(published_with_bias),
+        cmocka_unit_test(never_above_one),
+        cmocka_unit_test(edges),
+        cmocka_unit_test(exact_ones),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(own_tables),
+        cmocka_unit_test(refused_tables),
         cmocka_unit_test(tables_that_are_whole),
-        cmocka_unit_test(same_bits),       cmocka_unit_test(every_float),
+        cmocka_unit_test(buckets_that_are_needed),
+        cmocka_unit_test(rows_that_fit),
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(every_float),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
