@@ -62,7 +62,7 @@ static void fill_tiles(void)
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < count[i]; k++) {
             const uint32_t r = cases_u32(&rng);
-            word[i][k] = kind == 0   ? r & 0xbfffbfffu /* below 2, subnormals among them */
+            word[i][k] = kind == 0   ? r & 0xbfffbfffu                 /* below 2, subnormals among them */
                          : kind == 1 ? (r & 0x83ff83ffu) | 0x1c001c00u /* products about 2^-126 */
                          : kind == 2 ? (r & 0x83ff83ffu) | 0x3e003e00u
                                      : (r & 0x80ff80ffu) | 0x3f003f00u;
@@ -165,8 +165,10 @@ static trn_matmul_units asked(trn_format format, uint32_t code, uint32_t other, 
     trn_matmul_units units = { 0, 0, 0, 0 };
     for (size_t i = 0; i < (size_t)M * K; i++) memcpy(x + i * bytes, i % 7 ? &code : &other, bytes);
     for (size_t i = 0; i < (size_t)N * K; i++) memcpy(w + i * bytes, i % 5 ? &code : &other, bytes);
-    trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, sums[0], M, N), .a = trn_tensor_2d(format, x, M, K),
-                             .b = trn_tensor_2d(format, w, K, N), .isa = TRN_ISA_AMX_EMULATED };
+    trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, sums[0], M, N),
+                             .a = trn_tensor_2d(format, x, M, K),
+                             .b = trn_tensor_2d(format, w, K, N),
+                             .isa = TRN_ISA_AMX_EMULATED };
     if (packed) {
         assert_true(trn_matmul_pack_bytes(&args) <= sizeof room);
         assert_int_equal(trn_matmul_pack(&args, room, sizeof room), TRN_OK);
@@ -199,12 +201,45 @@ static void units_do_what_can_be_proven(void **state)
     }
 }
 
+/* A product that is large enough for a host's unit or not; the emulator asks for 16 rows only. */
+static void units_apply_where_they_pay(void **state)
+{
+    (void)state;
+    const struct {
+        trn_isa unit;
+        int64_t rows, columns, depth;
+        bool applies;
+    } edge[] = {
+        { TRN_ISA_AVX512_BF16, 64, 64, 64, true },  { TRN_ISA_AVX512_BF16, 63, 128, 128, false },
+        { TRN_ISA_AVX512_BF16, 64, 64, 63, false }, { TRN_ISA_AUTO, 64, 64, 64, false },
+        { TRN_ISA_AMX, 64, 64, 64, true },          { TRN_ISA_AMX, 63, 128, 128, false },
+        { TRN_ISA_AMX_EMULATED, 16, 1, 1, true },   { TRN_ISA_AMX_EMULATED, 15, 512, 512, false },
+    };
+    for (size_t i = 0; i < sizeof edge / sizeof *edge; i++) {
+        if (edge[i].unit == TRN_ISA_AMX && !trn_isa_supported(TRN_ISA_AMX)) continue;
+        trni_product p;
+        memset(&p, 0, sizeof p);
+        p.unit = edge[i].unit;
+        p.isa = TRN_ISA_AVX512;
+        p.numerics = trn_numerics_default(TRN_TRAINIUM2);
+        p.a.format = p.b.format = TRN_BF16;
+        p.a.info = p.b.info = *trn_format_info_of(TRN_BF16);
+        p.a.lanes = edge[i].rows;
+        p.b.lanes = edge[i].columns;
+        p.a.depth = p.b.depth = edge[i].depth;
+        assert_int_equal(trni_unit_applies(&p), edge[i].applies);
+        p.a.format = TRN_F32;
+        p.a.info = *trn_format_info_of(TRN_F32);
+        assert_false(trni_unit_applies(&p));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_emulator_computes_what_tiles_do), cmocka_unit_test(the_emulator_sums_bytes),
         cmocka_unit_test(only_the_right_tiles_pass),           cmocka_unit_test(units_return_the_bits_of_chains),
-        cmocka_unit_test(units_do_what_can_be_proven),
+        cmocka_unit_test(units_do_what_can_be_proven),         cmocka_unit_test(units_apply_where_they_pay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
