@@ -93,6 +93,23 @@ static void nothing_is_wrong_here(void **state)
     assert_int_equal(trn_fp_check(), contraction);
 }
 
+/* What lay on the stack before plays no part: large numbers, and none. */
+__attribute__((noinline)) static void litter(int byte)
+{
+    volatile unsigned char room[4096];
+    for (size_t i = 0; i < sizeof room; i++) room[i] = (unsigned char)byte;
+}
+
+static void what_was_on_the_stack_is_not_looked_at(void **state)
+{
+    (void)state;
+    const int byte[] = { 0x7f, 0xff, 0x42 };
+    for (int i = 0; i < 3; i++) {
+        litter(byte[i]);
+        assert_int_equal(trn_fp_check(), contraction);
+    }
+}
+
 static void each_rounding_mode_is_seen(void **state)
 {
     (void)state;
@@ -334,6 +351,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_failure_fills_the_error),
         cmocka_unit_test(a_long_sentence_is_cut_not_overrun),
         cmocka_unit_test(nothing_is_wrong_here),
+        cmocka_unit_test(what_was_on_the_stack_is_not_looked_at),
         cmocka_unit_test(each_rounding_mode_is_seen),
         cmocka_unit_test(ftz_and_daz_are_seen_apart),
         cmocka_unit_test(every_bit_has_its_own_text),
