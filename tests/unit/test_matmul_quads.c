@@ -1,13 +1,16 @@
 /* test_matmul_quads.c - MXFP4 by dot products of bytes: shapes, orders and scales around its edges, bit for bit.
  * SPDX-License-Identifier: MIT
  *
- * Where the host has no such dot products the same products go another way, and have the same bits.
+ * Where the host has no such dot products the same products go another way, and have the same bits. Nor is anything
+ * read behind an operand.
  */
+#define _DEFAULT_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <cmocka.h>
 
 #include "twin/problem.h"
@@ -128,13 +131,65 @@ static void single_rows_equal_the_twins(void **state)
         ask(1 + cases_below(&rng, 4) / 3, 1 + cases_below(&rng, 140), 32 * (1 + cases_below(&rng, 34)), scalar_matmul);
 }
 
+/* ---- memory that ends where an operand does ---- */
+
+enum { WALL = 65536 }; /* at least a page */
+
+typedef struct walled {
+    unsigned char *pages, *at;
+    size_t length;
+} walled;
+
+static walled walled_of(trn_tensor *t, uint32_t least, int spread)
+{
+    const size_t bytes = (size_t)(t->shape[0] * t->shape[1]) * trn_format_bytes(t->format);
+    walled w;
+    w.length = (bytes + WALL - 1) / WALL * WALL;
+    w.pages = (unsigned char *)mmap(NULL, w.length + WALL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(w.pages != MAP_FAILED);
+    assert_int_equal(mprotect(w.pages + w.length, WALL, PROT_NONE), 0);
+    w.at = w.pages + w.length - bytes;
+    for (size_t i = 0; i < bytes; i++) w.at[i] = (unsigned char)(least + (uint32_t)cases_below(&rng, spread));
+    t->data = w.at;
+    return w;
+}
+
+static void nothing_behind_an_operand_is_read(void **state)
+{
+    (void)state;
+    static const int shape[][3] = { { 1, 64, 96 },  { 1, 37, 32 }, { 1, 100, 512 },
+                                    { 1, 64, 544 }, { 2, 40, 96 }, { 17, 64, 96 } };
+    for (int i = 0; i < 12; i++) {
+        const int64_t m = shape[i / 2][0], n = shape[i / 2][1], k = shape[i / 2][2];
+        const trn_format format = i % 2 ? TRN_F4_E2M1 : TRN_F8_E4M3FN;
+        trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, NULL, m, n), .generation = TRN_TRAINIUM3 };
+        trn_tensor *const view[] = { &args.a, &args.b, &args.a_scale, &args.b_scale, &args.dst };
+        walled wall[5];
+        args.a = trn_tensor_2d(format, NULL, m, k);
+        args.b = trn_tensor_2d(format, NULL, k, n);
+        args.a_scale = trn_tensor_2d(TRN_F8_E8M0, NULL, m, k / 32);
+        args.b_scale = trn_tensor_2d(TRN_F8_E8M0, NULL, n, k / 32);
+        for (int j = 0; j < 5; j++) wall[j] = walled_of(view[j], j / 2 == 1 ? 120 : 0, 16);
+        const size_t bytes = (size_t)(m * n) * sizeof(float);
+        float *const want = (float *)malloc(bytes);
+        for (int isa = TRN_ISA_PORTABLE; isa < TRN_ISA_COUNT; isa++) {
+            if (!trn_isa_supported((trn_isa)isa)) continue;
+            args.isa = (trn_isa)isa;
+            assert_int_equal(trn_matmul(&args), TRN_OK);
+            if (isa == TRN_ISA_PORTABLE) memcpy(want, args.dst.data, bytes);
+            assert_memory_equal(args.dst.data, want, bytes);
+        }
+        for (int j = 0; j < 5; j++) munmap(wall[j].pages, wall[j].length + WALL);
+        free(want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_products_equal_the_twins),
-        cmocka_unit_test(products_of_many_tiles),
-        cmocka_unit_test(products_of_several_slabs),
-        cmocka_unit_test(single_rows_equal_the_twins),
+        cmocka_unit_test(small_products_equal_the_twins),    cmocka_unit_test(products_of_many_tiles),
+        cmocka_unit_test(products_of_several_slabs),         cmocka_unit_test(single_rows_equal_the_twins),
+        cmocka_unit_test(nothing_behind_an_operand_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

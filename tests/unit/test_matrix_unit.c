@@ -62,7 +62,7 @@ static void fill_tiles(void)
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < count[i]; k++) {
             const uint32_t r = cases_u32(&rng);
-            word[i][k] = kind == 0   ? r & 0xbfffbfffu                 /* below 2, subnormals among them */
+            word[i][k] = kind == 0   ? r & 0xbfffbfffu /* below 2, subnormals among them */
                          : kind == 1 ? (r & 0x83ff83ffu) | 0x1c001c00u /* products about 2^-126 */
                          : kind == 2 ? (r & 0x83ff83ffu) | 0x3e003e00u
                                      : (r & 0x80ff80ffu) | 0x3f003f00u;
@@ -165,10 +165,8 @@ static trn_matmul_units asked(trn_format format, uint32_t code, uint32_t other, 
     trn_matmul_units units = { 0, 0, 0, 0 };
     for (size_t i = 0; i < (size_t)M * K; i++) memcpy(x + i * bytes, i % 7 ? &code : &other, bytes);
     for (size_t i = 0; i < (size_t)N * K; i++) memcpy(w + i * bytes, i % 5 ? &code : &other, bytes);
-    trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, sums[0], M, N),
-                             .a = trn_tensor_2d(format, x, M, K),
-                             .b = trn_tensor_2d(format, w, K, N),
-                             .isa = TRN_ISA_AMX_EMULATED };
+    trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, sums[0], M, N), .a = trn_tensor_2d(format, x, M, K),
+                             .b = trn_tensor_2d(format, w, K, N), .isa = TRN_ISA_AMX_EMULATED };
     if (packed) {
         assert_true(trn_matmul_pack_bytes(&args) <= sizeof room);
         assert_int_equal(trn_matmul_pack(&args, room, sizeof room), TRN_OK);
