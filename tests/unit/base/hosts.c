@@ -1,4 +1,5 @@
-/* base/hosts.c - which instruction sets a processor is taken to have, for processors that are made up here.
+/* base/hosts.c - which instruction sets a processor is taken to have, for processors that are made up here, and what this
+ * one is asked.
  * SPDX-License-Identifier: MIT
  *
  * It looks inside: this host is one. Bits are those of Intel's and AMD's manuals: leaf 1 ECX, leaf 7 EBX, ECX and EDX,
@@ -16,6 +17,7 @@
 #include "unit/base/groups.h"
 
 #if TRNI_X86
+#include <cpuid.h>
 
 static const uint32_t FMA = 1u << 12, OSXSAVE = 1u << 27, AVX = 1u << 28, F16C = 1u << 29;
 static const uint32_t AVX2 = 1u << 5, F = 1u << 16, DQ = 1u << 17, BW = 1u << 30, VL = 1u << 31;
@@ -125,15 +127,40 @@ static void no_other_bit_counts(void **state)
     same(&h, (answer){ true, true, true, true, false, true }, 2);
 }
 
+/* This host is asked for all of it, whatever lay there before; the compiler's own header has the last word. */
+static void every_leaf_is_asked_for(void **state)
+{
+    (void)state;
+    static const int before[] = { 0, 0xff };
+    for (int i = 0; i < 2; i++) {
+        trni_host h;
+        uint32_t r[4];
+        memset(&h, before[i], sizeof h);
+        trni_host_ask(&h);
+        __cpuid_count(0, 0, r[0], r[1], r[2], r[3]);
+        assert_memory_equal(h.leaf0, r, sizeof r);
+        __cpuid_count(1, 0, r[0], r[1], r[2], r[3]); /* EBX: which processor of several it is */
+        assert_int_equal(h.leaf1[0], r[0]);
+        assert_int_equal(h.leaf1[2], r[2]);
+        __cpuid_count(7, 0, r[0], r[1], r[2], r[3]);
+        assert_memory_equal(h.leaf7, r, sizeof r);
+        __cpuid_count(7, 1, r[0], r[1], r[2], r[3]);
+        assert_memory_equal(h.leaf7_1, r, sizeof r);
+        assert_int_equal(h.saved, h.leaf1[2] & OSXSAVE ? trni_saved_state() : 0);
+    }
+}
+
 #else
 
 static void every_bit_counts(void **state) { (void)state; }
 static void no_other_bit_counts(void **state) { (void)state; }
+static void every_leaf_is_asked_for(void **state) { (void)state; }
 
 #endif
 
 int base_hosts(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_bit_counts), cmocka_unit_test(no_other_bit_counts) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_bit_counts), cmocka_unit_test(no_other_bit_counts),
+                                        cmocka_unit_test(every_leaf_is_asked_for) };
     return cmocka_run_group_tests_name("base_hosts", tests, NULL, NULL);
 }
