@@ -473,7 +473,8 @@ static void tables_that_are_whole(void **state)
     }
 }
 
-/* Just as many buckets as the side asks for, and one less: 0 to 1, [1, 1.25), [1.25, 1.5), and two octaves of a root. */
+/* Just as many buckets as the side asks for, and one less: 0 to 1, [1, 1.25), [1.25, 1.5); and two octaves of a root,
+ * one of a logarithm. */
 static void buckets_that_are_needed(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* base/hosts.c - which instruction sets a processor is taken to have, for processors that are made up here, and what this
- * one is asked.
+/* base/hosts.c - which instruction sets a processor is taken to have, for processors that are made up here, and what
+ * this one is asked.
  * SPDX-License-Identifier: MIT
  *
  * It looks inside: this host is one. Bits are those of Intel's and AMD's manuals: leaf 1 ECX, leaf 7 EBX, ECX and EDX,
