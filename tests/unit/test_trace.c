@@ -178,6 +178,25 @@ static void sorting_is_by_time(void **state)
     }
 }
 
+/* Events that are in order stay as they are, equal ones too; what lies behind the last is not asked. */
+static void sorted_events_stay(void **state)
+{
+    (void)state;
+    static const char *const name[] = { "a", "b", "c", "d" };
+    for (int n = 0; n <= 4; n++) {
+        trn_trace_event event[5];
+        trn_trace t;
+        memset(&t, 0, sizeof t);
+        memset(event, 0, sizeof event); /* the one behind them would be the first */
+        t.event = event;
+        t.capacity = 5;
+        for (int i = 0; i < n; i++) trn_trace_add(&t, 0, name[i], 5, 1, "");
+        trn_trace_sort(&t);
+        assert_int_equal(t.count, n);
+        for (int i = 0; i < n; i++) assert_string_equal(event[i].name, name[i]);
+    }
+}
+
 /* ---- the picture ---- */
 
 typedef struct tags {
@@ -321,6 +340,27 @@ static void thin_events_join_and_shares_are_right(void **state)
     free(p.text);
 }
 
+/* It ends where the last event does, whichever of them that is. */
+static void pictures_reach_the_last_end(void **state)
+{
+    (void)state;
+    for (int longest = 0; longest < 3; longest++) {
+        trn_trace_event event[3];
+        trn_trace t;
+        paper p = { NULL, 0, 0 };
+        memset(&t, 0, sizeof t);
+        t.event = event;
+        t.capacity = 3;
+        t.track[0] = "VectorE";
+        t.tracks = 1;
+        for (int i = 0; i < 3; i++) trn_trace_add(&t, 0, "work", 1e-6 * i, (i == longest ? 100e-6 : 40e-6) - 1e-6 * i, "");
+        const trn_trace_svg_args args = { .trace = &t, .write = keep, .user = &p };
+        trn_trace_svg(&args);
+        assert_non_null(strstr(p.text, ">100 us</text>"));
+        free(p.text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +368,8 @@ int main(void)
         cmocka_unit_test(strange_names_are_escaped),
         cmocka_unit_test(unseen_characters_are_shown),
         cmocka_unit_test(sorting_is_by_time),
+        cmocka_unit_test(sorted_events_stay),
+        cmocka_unit_test(pictures_reach_the_last_end),
         cmocka_unit_test(pictures_are_well_formed_and_small),
         cmocka_unit_test(thin_events_join_and_shares_are_right),
         cmocka_unit_test(strange_names_in_pictures),
