@@ -353,7 +353,7 @@ static void pictures_reach_the_last_end(void **state)
         t.capacity = 3;
         t.track[0] = "VectorE";
         t.tracks = 1;
-        for (int i = 0; i < 3; i++) trn_trace_add(&t, 0, "work", 1e-6 * i, (i == longest ? 100e-6 : 40e-6) - 1e-6 * i, "");
+        for (int i = 0; i < 3; i++) trn_trace_add(&t, 0, "work", 0, i == longest ? 100e-6 : 40e-6, "");
         const trn_trace_svg_args args = { .trace = &t, .write = keep, .user = &p };
         trn_trace_svg(&args);
         assert_non_null(strstr(p.text, ">100 us</text>"));
