@@ -37,6 +37,8 @@ ENOUGH = 95  # percent
 MUTANTS = 1 << 17  # of mutant.h
 CAREFUL = next(iter(Path("/lib").glob("*/libc_malloc_debug.so.0")), None)  # glibc's memory that looks after itself
 ERROR = re.compile(r"^(?:.*/tree/)?((?:trnmath|examples)/[^:\n]*):(\d+):(\d+): error", re.M)
+# An index behind an array's end ends the program, whatever lies there.
+BOUNDS = "-fsanitize=bounds -fsanitize-undefined-trap-on-error"
 # What of -Wall -Werror still tells a mutant that no compiler should take.
 WARNINGS = "-Werror=int-conversion;-Werror=incompatible-pointer-types"
 
@@ -218,7 +220,7 @@ def build(texts, mutants, targets, jobs):
     launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     configure = ["cmake", "-S", str(TREE / "tests"), "-B", str(BUILD), "-DCMAKE_BUILD_TYPE=None", "-DTRN_OPENMP=OFF",
                  "-DTRN_INTRINSICS=OFF", "-DTRN_HOUSE=OFF", "-DTRN_MATRIX=OFF", "-DTRN_WARNINGS=" + WARNINGS,
-                 "-DCMAKE_C_FLAGS=-O0 -include %s/mutant.h" % HERE, "-DCMAKE_EXE_LINKER_FLAGS=%s" % unit,
+                 "-DCMAKE_C_FLAGS=-O0 %s -include %s/mutant.h" % (BOUNDS, HERE), "-DCMAKE_EXE_LINKER_FLAGS=%s" % unit,
                  "-DCMAKE_SHARED_LINKER_FLAGS=%s" % unit, *launcher]
     make = ["cmake", "--build", str(BUILD), "--parallel", str(jobs), "--target"]
     for _ in range(6):
