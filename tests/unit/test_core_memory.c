@@ -279,9 +279,11 @@ static trn_tensor random_view(const trni_memory *m, const trni_rect *at, uint64_
     return t;
 }
 
-/* Every byte of a view, by an odometer; -1 for one of the partition row's gap never happens. */
+enum { LOOK = -1 };
+
+/* Every byte of a view, by an odometer; -1 for one of the partition row's gap never happens. set: a value or LOOK. */
 static void visit(const trni_memory *m, const trn_tensor *t, unsigned char *map, int64_t *lost_p, int64_t *lost_b,
-                  bool set)
+                  int set)
 {
     int64_t index[TRN_MAX_RANK] = { 0 };
     const int64_t bytes = (int64_t)trn_format_bytes(t->format);
@@ -291,7 +293,7 @@ static void visit(const trni_memory *m, const trn_tensor *t, unsigned char *map,
         for (int i = 0; i < t->rank; i++) at += index[i] * t->stride[i] * bytes;
         for (int64_t k = at; k < at + bytes; k++) {
             const int64_t p = k / m->pitch, b = k % m->pitch;
-            if (set) map[k] = 1;
+            if (set != LOOK) map[k] = (unsigned char)set;
             else if (!map[k] && (*lost_p < 0 || p < *lost_p || (p == *lost_p && b < *lost_b))) *lost_p = p, *lost_b = b;
         }
         int i = t->rank - 1;
@@ -315,21 +317,26 @@ static void written_bytes_are_those_that_were_visited(void **state)
     static trni_cells cells;
     trni_memory m = fresh(TRN_TRAINIUM2, TRN_SPACE_PSUM);
     unsigned char *map = (unsigned char *)malloc((size_t)(128 * m.pitch));
+    unsigned char *by_matmul = (unsigned char *)calloc((size_t)(128 * m.pitch), 1);
     assert_non_null(map);
+    assert_non_null(by_matmul);
+    memset(m.by_matmul, 0, (size_t)(128 * m.pitch / 8));
     for (int round = 0; round < cases_rounds(60, 2000); round++) {
         const int tile = take(&m, "x", 32, 1 + cases_below(&seed, 32), 1 + cases_below(&seed, 700));
         trni_tenant *t = &m.tile[tile];
         memset(map, 0, (size_t)(128 * m.pitch));
-        for (int64_t p = t->at.p; p < t->at.p_end; p++)
+        for (int64_t p = t->at.p; p < t->at.p_end; p++) {
             for (int64_t b = t->at.b; b < t->at.b_end; b++)
                 assert_int_equal((unsigned char)m.base[p * m.pitch + b], 0xff);
+            memset(by_matmul + p * m.pitch + t->at.b, 0, (size_t)(t->at.b_end - t->at.b));
+        }
         for (int i = 0; i < 20; i++) {
             if (t->at.b_end - t->at.b < 4) break;
             const trn_tensor view = random_view(&m, &t->at, &seed);
             const trni_rect at = around(&m, &view);
             int64_t p = -1, b = -1, lost_p, lost_b;
             trni_cells_of(&cells, &m, &view, &at);
-            visit(&m, &view, map, &lost_p, &lost_b, false);
+            visit(&m, &view, map, &lost_p, &lost_b, LOOK);
             assert_int_equal(trni_cells_missing(&cells, &m, m.written, &p, &b), lost_p >= 0);
             if (lost_p >= 0) {
                 assert_int_equal(p, lost_p);
@@ -337,14 +344,19 @@ static void written_bytes_are_those_that_were_visited(void **state)
             }
             if (cases_one_in(&seed, 3)) continue;
             trni_cells_write(&cells, &m, t);
-            visit(&m, &view, map, &lost_p, &lost_b, true);
+            visit(&m, &view, map, &lost_p, &lost_b, 1);
+            trni_cells_mark(&cells, &m, m.by_matmul, i % 3 > 0);
+            visit(&m, &view, by_matmul, &lost_p, &lost_b, i % 3 > 0);
             int64_t unwritten = (t->at.p_end - t->at.p) * (t->at.b_end - t->at.b);
             for (int64_t k = 0; k < 128 * m.pitch; k++) unwritten -= map[k];
             assert_int_equal(t->unwritten, unwritten);
         }
         trni_memory_give(&m, tile, 0);
     }
+    for (int64_t k = 0; k < 128 * m.pitch; k++)
+        if ((m.by_matmul[k / 64] >> (k % 64) & 1) != by_matmul[k]) fail_msg("byte %lld", (long long)k);
     free(map);
+    free(by_matmul);
 }
 
 int main(void)

@@ -267,6 +267,18 @@ static void patterns_that_no_engine_follows_are_refused(void **state)
            "and cannot "
            "broadcast along them");
 
+    begin(TRN_TRAINIUM2); /* an axis of one element steps nowhere, whatever its stride */
+    x = tile("x", 32, 4);
+    trn_tensor across = trn_tensor_slice(x, 1, 0, 1);
+    across.stride[1] = x.stride[0];
+    set(across, 1);
+    fine();
+    across.shape[0] = 16;
+    across.shape[1] = 2;
+    across.stride[1] = 16 * x.stride[0];
+    set(across, 1);
+    expect("instruction 1, memset: dst: axis 1 runs across partitions; only axis 0 can");
+
     begin(TRN_TRAINIUM2);
     x = tile("x", 128, 4 * 4 * 4 * 4 * 4);
     trn_tensor five =

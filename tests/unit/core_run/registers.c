@@ -13,9 +13,10 @@ typedef struct asked {
     bool result; /* the sum of a partition is written out */
 } asked;
 
-static trn_tensor activate(bool second, trn_tensor x, asked how)
+static trn_tensor activate(bool second, trn_tensor x, asked how, int axes)
 {
-    const trn_tensor sum = tile("sum", 32, 1);
+    trn_tensor sum = tile("sum", 32, 1);
+    sum.rank = axes; /* [P, 1], or [P] */
     if (second) {
         trn_activate2_args args = { .dst = x,
                                     .src = x,
@@ -57,7 +58,7 @@ static void sums_begin_anew_where_a_result_is_asked_for(void **state)
             const trn_tensor x = tile("x", 32, 8);
             set(x, 1);
             for (int k = 0; k < 4; k++) {
-                const trn_tensor sum = activate(second, x, row[i].how[k]);
+                const trn_tensor sum = activate(second, x, row[i].how[k], 1 + k % 2);
                 if (!row[i].how[k].result) continue;
                 for (int p = 0; p < 32; p++)
                     if (((const float *)sum.data)[p * sum.stride[0]] != row[i].sums[k])
