@@ -412,6 +412,15 @@ static void the_sentence_tells_the_way(void **state)
     expect("instruction 3, dma_copy: src reads partition 0, element 0 of 't', which nothing has written (instruction "
            "2, tensor_tensor, carried it from 'x'; 0, memset, left 32 of 32 partitions of 'x' incomplete)");
 
+    furnish(); /* what carries them within a tile is the last that left it incomplete */
+    x = sbuf("x"), y = sbuf("y");
+    set(trn_tensor_slice(x, 1, 0, 8));
+    copy(x, x);
+    copy(y, x);
+    store(y, N);
+    expect("instruction 3, dma_copy: src reads partition 0, element 8 of 'y', which nothing has written (instruction "
+           "2, tensor_copy, carried it from 'x'; 1, tensor_copy, left 32 of 32 partitions of 'x' incomplete)");
+
     furnish(); /* longer than what is remembered */
     x = sbuf("x"), y = sbuf("y");
     for (int i = 0; i < 300; i++) copy(i % 2 ? x : y, i % 2 ? y : x);

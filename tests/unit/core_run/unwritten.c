@@ -184,6 +184,25 @@ static void a_matmul_adds_to_what_a_matmul_wrote(void **state)
     assert_int_equal(store(y, NULL), TRN_EINVAL); /* it added to what nothing had written */
 }
 
+/* So do those whose elements nothing has written; and what another engine carries there was written by no matmul. */
+static void a_matmul_adds_to_what_a_matmul_carried(void **state)
+{
+    (void)state;
+    begin(TRN_TRAINIUM2);
+    const trn_tensor x = tile("x", 32, 32), acc = trn_core_psum(&core, "acc", TRN_F32, 32, 32);
+    trn_nc_matmul_args add = { .dst = acc, .stationary = x, .moving = x };
+    set(trn_tensor_slice(x, 1, 0, 8), 1);
+    trn_core_nc_matmul(&core, &add);
+    add.accumulate = true;
+    trn_core_nc_matmul(&core, &add);
+    fine();
+    copy(acc, x, TRN_ENGINE_VECTOR);
+    fine();
+    trn_core_nc_matmul(&core, &add);
+    expect("instruction 4, nc_matmul: dst adds to partition 0, element 0 of 'acc', which no matmul has written: begin "
+           "with one that overwrites");
+}
+
 int core_run_unwritten(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +212,7 @@ int core_run_unwritten(void)
         cmocka_unit_test(the_first_of_16_partitions_are_counted),
         cmocka_unit_test(a_transposing_product_carries_what_is_unwritten),
         cmocka_unit_test(a_matmul_adds_to_what_a_matmul_wrote),
+        cmocka_unit_test(a_matmul_adds_to_what_a_matmul_carried),
     };
     return cmocka_run_group_tests_name("core_run_unwritten", tests, NULL, NULL);
 }
