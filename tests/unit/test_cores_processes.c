@@ -17,7 +17,7 @@
 #include "trnmath/trn_cores.h"
 #include "unit/cores_wire.h"
 
-enum { RANKS = 4, MOST = 4, N = 64 };
+enum { RANKS = 4, MOST = 4, N = 64, CALLS = 7 };
 
 typedef struct citizen {
     wire *w;
@@ -41,7 +41,7 @@ static trn_status gather(void *user, const void *mine, int64_t bytes, void *all,
 /* ---- what each rank does: in[k] = 100 rank + k ---- */
 
 typedef struct results {
-    float in[RANKS][N], more[RANKS][N], out[6][RANKS][N];
+    float in[RANKS][N], more[RANKS][N], out[CALLS][RANKS][N];
     uint32_t table[RANKS][4 * RANKS];
     double time_s[RANKS];
 } results;
@@ -55,7 +55,7 @@ static trn_status kernel(trn_cores_rank *self, void *user)
     trn_core *core = &self->core;
     const int r = self->rank;
     for (int k = 0; k < N; k++) x->in[r][k] = (float)(100 * r + k), x->more[r][k] = 0.25f;
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < CALLS; i++)
         for (int k = 0; k < N; k++) x->out[i][r][k] = -1;
     for (int to = 0; to < RANKS; to++) { /* to + 1 elements from 8 to on, for each */
         x->table[r][to] = (uint32_t)to + 1;
@@ -63,14 +63,16 @@ static trn_status kernel(trn_cores_rank *self, void *user)
     }
     const trn_tensor in = trn_core_hbm(core, "in", trn_tensor_2d(TRN_F32, x->in[r], N / 4, 4));
     const trn_tensor more = trn_core_hbm(core, "more", trn_tensor_2d(TRN_F32, x->more[r], N / 4, 4));
-    trn_tensor out[6];
-    for (int i = 0; i < 6; i++) out[i] = trn_core_hbm(core, "out", trn_tensor_2d(TRN_F32, x->out[i][r], N / 4, 4));
+    trn_tensor out[CALLS];
+    for (int i = 0; i < CALLS; i++) out[i] = trn_core_hbm(core, "out", trn_tensor_2d(TRN_F32, x->out[i][r], N / 4, 4));
     trn_cores_collective_args a;
     memset(&a, 0, sizeof a);
     a.metadata = trn_core_hbm(core, "table", trn_tensor_2d(TRN_U32, x->table[r], 4, RANKS));
     a.src = in, a.dst = out[0];
     trn_cores_all_to_all_v(self, &a);
-    a.src = trn_tensor_slice(in, 0, 0, 4), a.dst = out[1];
+    a.src = trn_tensor_slice(in, 0, 0, 4), a.dst = out[6]; /* one element of each, into a dst that is larger */
+    trn_cores_all_gather_v(self, &a);
+    a.dst = out[1];
     trn_cores_all_gather(self, &a);
     a.src = in, a.dst = trn_tensor_slice(out[2], 0, 0, 4);
     trn_cores_reduce_scatter(self, &a);
@@ -133,6 +135,7 @@ static float received(int what, int rank, int k)
     case 2: return k < 16 ? (float)(600 + 4 * (16 * rank + k)) : -1;
     case 3: return from[rank] < 0 ? -1 : (float)(100 * from[rank] + k);
     case 4: return (float)(100 * ((rank + 3) % 4) + k) + 0.25f;
+    case 6: return k % 16 ? -1 : (float)(100 * (k / 16));
     default: return (float)(100 * (rank + other[rank]) + 2 * k);
     }
 }
@@ -143,7 +146,7 @@ static void any_number_of_processes_gives_the_same(void **state)
     double time_s[RANKS] = { 0 };
     for (int processes = 1; processes <= MOST; processes++) {
         run(processes, kernel);
-        for (int what = 0; what < 6; what++)
+        for (int what = 0; what < CALLS; what++)
             for (int r = 0; r < RANKS; r++)
                 for (int k = 0; k < N; k++)
                     if (now.out[what][r][k] != received(what, r, k))

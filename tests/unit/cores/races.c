@@ -1,4 +1,4 @@
-/* cores/races.c - the rectangles that races are found by, and how many of them are kept.
+/* cores/races.c - the rectangles that races are found by, and how many of them are kept; what keeps kernels apart.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>
@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "trnmath/cores/cores_gate.h"
 #include "trnmath/cores/cores_race.h"
 #include "unit/cores/groups.h"
 
@@ -61,11 +62,33 @@ static void the_oldest_use_is_forgotten(void **state)
     }
 }
 
+/* What kernels ask for at the same time is guarded by the gate's lock, where there is a gate. */
+static void one_at_a_time(void **state)
+{
+    (void)state;
+    static trn_cores cores;
+    static trni_cores work;
+    cores.work = &work;
+    trni_gate_lock(&cores);
+    trni_gate_unlock(&cores);
+#if TRNI_PTHREADS
+    work.gate = trni_gate_make(1, 1);
+    assert_non_null(work.gate);
+    trni_gate_lock(&cores);
+    assert_int_not_equal(pthread_mutex_trylock(&work.gate->lock), 0);
+    trni_gate_unlock(&cores);
+    assert_int_equal(pthread_mutex_trylock(&work.gate->lock), 0);
+    pthread_mutex_unlock(&work.gate->lock);
+    trni_gate_free(work.gate, 1);
+#endif
+}
+
 int cores_races(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rectangles_meet),
         cmocka_unit_test(the_oldest_use_is_forgotten),
+        cmocka_unit_test(one_at_a_time),
     };
     return cmocka_run_group_tests_name("cores_races", tests, NULL, NULL);
 }

@@ -128,6 +128,30 @@ static void test_what_is_refused(void **state)
            "after 1 instructions");
 }
 
+/* Three send to each other in turn, then rank 0 alone once more. */
+static trn_status once_too_often(trn_cores_rank *self, void *user)
+{
+    (void)user;
+    trn_cores_sendrecv_args s;
+    memset(&s, 0, sizeof s);
+    s.src = filled(&self->core, "x", TRN_F32, 16, 16, 1);
+    s.dst = filled(&self->core, "y", TRN_F32, 16, 16, 2);
+    s.send_to_rank = (self->program_id + 1) % 3;
+    s.recv_from_rank = (self->program_id + 2) % 3;
+    const trn_status status = trn_cores_sendrecv(self, &s);
+    return status || self->rank ? status : trn_cores_sendrecv(self, &s);
+}
+
+/* Both of its ends are missing: the one that it would receive from is told. */
+static void test_who_is_missing_in_a_ring(void **state)
+{
+    (void)state;
+    const trn_cores_args args = chip_of(3, 3);
+    refuse(&args, once_too_often, NULL,
+           "nothing goes on: rank 0 waits at instruction 1, sendrecv of pipe 0, for rank 2, which has ended after 1 "
+           "instructions");
+}
+
 static void test_which_cores_are_refused(void **state)
 {
     (void)state;
@@ -160,6 +184,7 @@ int cores_refusals_meetings(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_who_is_missing_in_a_ring),
         cmocka_unit_test(test_which_cores_are_refused),
     };
     return cmocka_run_group_tests_name("cores_refusals_meetings", tests, NULL, NULL);

@@ -154,16 +154,19 @@ static void swaps_have_to_be_alike(void **state)
     act(system_of(TRN_TRAINIUM2, 4, 2), pairs_then_all, -1, NULL);
 }
 
-/* ---- one rank alone ---- */
+/* ---- one rank alone, or each in a list of its own ---- */
 
 static const int64_t small_shape[2] = { 4, 4 };
 
 static void alone_in_a_ring(desk *d)
 {
-    for (int i = 0; i < SIDE * SIDE; i++) memory[0][0][i] = (float)i, memory[0][2][i] = 0.5f, memory[0][1][i] = -1;
+    static const int list[] = { 0, 1 };
+    float(*mine)[SIDE * SIDE] = memory[d->self->rank];
+    for (int i = 0; i < SIDE * SIDE; i++) mine[0][i] = (float)i, mine[2][i] = 0.5f, mine[1][i] = -1;
+    d->h.replica_group.rank = list, d->h.replica_group.count = 1, d->h.replica_group.groups = d->self->rank_ids;
     d->h.src1 = d->far[2];
     trn_cores_collective_permute_implicit_reduce(d->self, &d->h);
-    for (int i = 0; i < SIDE * SIDE; i++) assert_true(memory[0][1][i] == (float)i + 0.5f);
+    for (int i = 0; i < SIDE * SIDE; i++) assert_true(mine[1][i] == (float)i + 0.5f);
 }
 
 static void alone_with_a_tensor(desk *d)
@@ -175,6 +178,7 @@ static void one_rank_alone(void **state)
 {
     (void)state;
     act(system_of(TRN_TRAINIUM2, 1, 1), alone_in_a_ring, -1, NULL);
+    act(system_of(TRN_TRAINIUM2, 2, 1), alone_in_a_ring, -1, NULL);
     act(system_of(TRN_TRAINIUM2, 1, 1), alone_with_a_tensor, -1, NULL);
 }
 
