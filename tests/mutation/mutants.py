@@ -30,6 +30,7 @@ EITHER_WAY = re.compile(r"^(f?(min|max)f?|calloc|strcmp|memcmp|.*_(min|max|gcd)[
 OPEN, CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 TYPES = set("const static struct enum union volatile unsigned int long char double float bool void _Alignas".split())
 SAID = {"true", "false", "NULL", "TRN_OK"}
+RELEASES = {"free", "cJSON_Delete"}  # without them memory leaks, which is LeakSanitizer's to tell
 FLOW = {"if", "while", "for", "switch", "return", "sizeof", "do", "else", "case", "default", "goto"}
 
 
@@ -146,7 +147,7 @@ class Body:
             if first != "static":
                 self.expression(i, stop, declares=True)
         elif stop > i and first not in ("goto", "_Static_assert", "asm"):
-            if first != "free" and not (first == "(" and self.t[i + 1].text == "void"):  # a leak is LeakSanitizer's
+            if first not in RELEASES and not (first == "(" and self.t[i + 1].text == "void"):
                 self.add(i, stop, [], "dropped")
             self.expression(i, stop)
         return stop + 1

@@ -179,6 +179,33 @@ static void a_file_that_shrinks(void **state)
     assert_int_equal(files_in(folder), 2); /* x and err */
 }
 
+static void own_handler(int number)
+{
+    (void)number;
+    _exit(0);
+}
+
+static void read_with_a_handler(const char *path)
+{
+    io_map map;
+    char why[IO_WHY];
+    signal(SIGBUS, own_handler);
+    if (!io_map_open(path, &map, why) || truncate(path, 10) != 0) _exit(97);
+    for (size_t i = 0; i < map.size; i += 512) sum += map.bytes[i];
+}
+
+/* A program's own handler is left to it. */
+static void a_handler_that_is_there_stays(void **state)
+{
+    char zeros[2 * 65536 + 1];
+    (void)state;
+    memset(zeros, '0', sizeof zeros - 1);
+    zeros[sizeof zeros - 1] = '\0';
+    put_file(scratch("x"), zeros);
+    const int status = in_a_child(read_with_a_handler, scratch("x"));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 /* A gigabyte (of holes) passes through a few megabytes. */
 static void read_a_large_file(const char *path)
 {
@@ -620,6 +647,7 @@ int main(void)
         WRITES(mapped_files),
         WRITES(a_pipe),
         WRITES(a_file_that_shrinks),
+        WRITES(a_handler_that_is_there_stays),
         WRITES(constant_memory),
         WRITES(replaced_when_complete),
         WRITES(links_and_devices),

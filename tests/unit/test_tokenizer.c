@@ -99,6 +99,35 @@ static void nfc_composes(void **state)
     gives("{" MODEL("") "," BYTES "}", false, "e\xcc\x81", "10 11 12"); /* and stays two without */
 }
 
+/* Marks in the order of their classes, syllables, characters that stand for others: as Python's unicodedata has it. */
+static void nfc_orders_and_composes(void **state)
+{
+    static const struct {
+        const char *text, *nfc;
+    } row[] = {
+        { "q\xcc\x87\xcc\xa3", "q\xcc\xa3\xcc\x87" },
+        { "D\xcc\x87\xcc\xa3", "\xe1\xb8\x8c\xcc\x87" },
+        { "s\xcc\x87\xcc\xa3", "\xe1\xb9\xa9" },
+        { "\xe1\xb8\x8a\xcc\xa3", "\xe1\xb8\x8c\xcc\x87" },
+        { "a\xcc\xa3\xcc\x82\xcc\x82", "\xe1\xba\xad\xcc\x82" },
+        { "a\xcc\x95\xcc\x80\xd6\xae\xcc\x80z", "\xc3\xa0\xd6\xae\xcc\x80\xcc\x95z" },
+        { "a\xcc\x85\xcc\x81", "a\xcc\x85\xcc\x81" }, /* of the same class: the first is in the way */
+        { "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab", "\xed\x95\x9c" },
+        { "\xea\xb0\x80\xe1\x86\xa8", "\xea\xb0\x81" },
+        { "\xe2\x84\xab", "\xc3\x85" },
+        { "\xe0\xa5\x98", "\xe0\xa4\x95\xe0\xa4\xbc" },
+        { "\xcd\x84", "\xcc\x88\xcc\x81" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        size_t length = 0;
+        unsigned char *nfc = uc_nfc(row[i].text, strlen(row[i].text), &length);
+        assert_non_null(nfc);
+        if (length != strlen(row[i].nfc) || memcmp(nfc, row[i].nfc, length) != 0) fail_msg("row %zu", i);
+        free(nfc);
+    }
+}
+
 static void what_is_refused(void **state)
 {
     static const struct {
@@ -256,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merges_go_by_rank),       cmocka_unit_test(pieces_come_from_patterns),
         cmocka_unit_test(added_tokens_come_first), cmocka_unit_test(nfc_composes),
+        cmocka_unit_test(nfc_orders_and_composes),
         cmocka_unit_test(what_is_refused),         cmocka_unit_test(texts_that_cannot_be),
         cmocka_unit_test(patterns),                cmocka_unit_test(no_pattern_runs_for_ever),
         cmocka_unit_test(tables_are_made),         WRITES(texts_as_python_has_them),
