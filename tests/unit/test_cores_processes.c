@@ -201,9 +201,35 @@ static void what_stays_in_a_process_is_not_sent(void **state)
     }
 }
 
+/* ---- when it ends ---- */
+
+static int last;
+
+static trn_status one_works(trn_cores_rank *self, void *user)
+{
+    results *x = (results *)user;
+    const trn_tensor t = trn_core_sbuf(&self->core, "t", TRN_F32, 1, 1);
+    const trn_memset_args set = { .dst = t, .value = 1 };
+    if (self->rank == last) trn_core_memset(&self->core, &set);
+    x->time_s[self->rank] = self->core.time_s;
+    return TRN_OK;
+}
+
+/* A run takes as long as its last rank, in whichever process that is: to all of them. */
+static void the_last_rank_ends_the_run(void **state)
+{
+    (void)state;
+    for (last = 0; last < RANKS; last++) {
+        run(2, one_works);
+        const double time_s = now.time_s[last];
+        assert_true(time_s > 0 && town[0].cores.time_s == time_s && town[1].cores.time_s == time_s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(any_number_of_processes_gives_the_same),
-                                        cmocka_unit_test(what_stays_in_a_process_is_not_sent) };
+                                        cmocka_unit_test(what_stays_in_a_process_is_not_sent),
+                                        cmocka_unit_test(the_last_rank_ends_the_run) };
     return cmocka_run_group_tests_name("cores_processes", tests, NULL, NULL);
 }

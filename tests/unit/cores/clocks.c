@@ -295,26 +295,6 @@ static void test_lists_share_links(void **state)
     trn_cores_end(&cores);
 }
 
-static trn_status one_works(trn_cores_rank *self, void *user)
-{
-    const trn_tensor t = trn_core_sbuf(&self->core, "t", TRN_F32, 1, 1);
-    const trn_memset_args set = { .dst = t, .value = 1 };
-    if (self->rank == *(const int *)user) trn_core_memset(&self->core, &set);
-    return TRN_OK;
-}
-
-/* A run takes as long as its last rank, whichever that is. */
-static void test_the_last_rank_ends_the_run(void **state)
-{
-    (void)state;
-    const trn_cores_args args = chip_of(4, 1);
-    for (int last = 0; last < 4; last++) {
-        run(&args, one_works, &last);
-        assert_true(cores.time_s > 0 && cores.time_s == cores.rank[last].core.time_s);
-        trn_cores_end(&cores);
-    }
-}
-
 int cores_clocks(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,7 +305,6 @@ int cores_clocks(void)
         cmocka_unit_test(test_so_many_run_at_once),
         cmocka_unit_test(test_collectives_take_what_is_expected),
         cmocka_unit_test(test_lists_share_links),
-        cmocka_unit_test(test_the_last_rank_ends_the_run),
     };
     return cmocka_run_group_tests_name("cores_clocks", tests, NULL, NULL);
 }
