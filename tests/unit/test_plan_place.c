@@ -252,10 +252,10 @@ static void large_groups(void **state)
 static void ports_in_two_factors(void **state)
 {
     (void)state;
-    static const int ports[] = { 256, 16256, 381 }; /* 2 x 128; 127 x 128; 3 x 127 */
+    static const int ports[] = { 256, 16256, 381, 16384 }; /* 2 x 128; 127 x 128; 3 x 127; 128 x 128 alone */
     const unsigned axes = 1u << TRN_AXIS_DP;
     int two = 0;
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 4; k++) {
         const trn_topology net = servers(TRN_TRN1_ULTRACLUSTER, ports[k]);
         const trn_plan_args args = { .model = &tiny, .net = &net, .batch = 1, .sequence = 1 };
         const trn_plan all = { .tp = 1, .cp = 1, .ep = 1, .dp = net.chips, .pp = 1 };
