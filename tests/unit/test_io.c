@@ -165,13 +165,20 @@ static void read_a_shrinking_file(const char *path)
     for (size_t i = 0; i < map.size; i += 512) sum += map.bytes[i];
 }
 
-static void a_file_that_shrinks(void **state)
+/* Of the largest pages there are, more than one. */
+static void put_pages(const char *path)
 {
-    char zeros[2 * 65536 + 1], expected[300];
-    (void)state;
+    char zeros[2 * 65536 + 1];
     memset(zeros, '0', sizeof zeros - 1);
     zeros[sizeof zeros - 1] = '\0';
-    put_file(scratch("x"), zeros);
+    put_file(path, zeros);
+}
+
+static void a_file_that_shrinks(void **state)
+{
+    char expected[300];
+    (void)state;
+    put_pages(scratch("x"));
     const int status = in_a_child(read_a_shrinking_file, scratch("x"));
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 2);
     snprintf(expected, sizeof expected, "%s/x: it became shorter while it was being read\n", folder);
@@ -197,11 +204,8 @@ static void read_with_a_handler(const char *path)
 /* A program's own handler is left to it. */
 static void a_handler_that_is_there_stays(void **state)
 {
-    char zeros[2 * 65536 + 1];
     (void)state;
-    memset(zeros, '0', sizeof zeros - 1);
-    zeros[sizeof zeros - 1] = '\0';
-    put_file(scratch("x"), zeros);
+    put_pages(scratch("x"));
     const int status = in_a_child(read_with_a_handler, scratch("x"));
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
