@@ -18,10 +18,10 @@
  *     trn_isa_name        its name
  *     trn_isa_unit        the matrix unit that products use beside it
  *
- * Forcing: TRN_ISA=portable|avx2|avx512|neon|avx512-bf16|amx|amx-emulated in the environment decides for every call
- * that leaves .isa at 0. A name that is unknown or that this host lacks makes those calls fail with TRN_EUNSUPPORTED:
- * it is never quietly ignored. The last three name a matrix unit beside the vectors: products use the host's by
- * themselves where nothing is forced, and none where vectors are.
+ * Forcing: TRN_ISA=portable|avx2|avx512|neon|avx512-bf16|amx|amx-emulated|pairs-emulated in the environment decides for
+ * every call that leaves .isa at 0. A name that is unknown or that this host lacks makes those calls fail with
+ * TRN_EUNSUPPORTED: it is never quietly ignored. The last four name a matrix unit beside the vectors: products use the
+ * host's by themselves where nothing is forced, and none where vectors are.
  *
  * KNOWN FROM: Intel SDM volume 1 §14 and §18 and volume 2 (CPUID, XGETBV, TDPBF16PS); Linux, Documentation/arch/x86/
  *     xstate.rst (tiles are asked for once per process); Arm ARM (AdvSIMD is mandatory on aarch64 Linux).
@@ -39,9 +39,10 @@ typedef enum trn_isa {
     TRN_ISA_AVX2,   /* with FMA and F16C */
     TRN_ISA_AVX512, /* F, BW, DQ, VL: vectors alone */
     TRN_ISA_NEON,
-    TRN_ISA_AVX512_BF16,  /* and dot products of pairs of BF16, where they are proven to give the same bits */
-    TRN_ISA_AMX,          /* and tiles, likewise */
-    TRN_ISA_AMX_EMULATED, /* the same on any host, tiles in plain C: for tests */
+    TRN_ISA_AVX512_BF16,    /* and dot products of pairs of BF16, where they are proven to give the same bits */
+    TRN_ISA_AMX,            /* and tiles, likewise */
+    TRN_ISA_AMX_EMULATED,   /* the same on any host, tiles in plain C: for tests */
+    TRN_ISA_PAIRS_EMULATED, /* and pairs in plain C */
     TRN_ISA_COUNT
 } trn_isa;
 
@@ -67,8 +68,8 @@ TRN_API trn_isa trn_isa_unit(trn_isa isa);
 
 TRN_API const char *trn_isa_text(trn_isa isa)
 {
-    static const char *const name[TRN_ISA_COUNT] = { "auto", "portable",    "avx2", "avx512",
-                                                     "neon", "avx512-bf16", "amx",  "amx-emulated" };
+    static const char *const name[TRN_ISA_COUNT] = { "auto",        "portable", "avx2",         "avx512",        "neon",
+                                                     "avx512-bf16", "amx",      "amx-emulated", "pairs-emulated" };
     return (unsigned)isa < TRN_ISA_COUNT ? name[(unsigned)isa] : "unknown";
 }
 
@@ -126,14 +127,48 @@ TRNI_COLD bool trni_host_has(const trni_host *h, trn_isa isa)
 /* Of a host that has AVX-512: are there dot products of bytes, too? */
 TRNI_COLD bool trni_host_has_dots(const trni_host *h) { return h->leaf7[2] >> 11 & 1; }
 
-/* And of pairs of BF16, at more than the pace of multiply-adds? On AMD's they do up to 1.75 times the work, on
- * Intel's half (measured). */
-TRNI_COLD bool trni_host_has_bf16_dots(const trni_host *h, bool *fast)
+/* And of pairs of BF16? */
+TRNI_COLD bool trni_host_has_pairs(const trni_host *h) { return h->leaf7[0] >= 1 && (h->leaf7_1[0] >> 5 & 1); }
+
+/* At more than half the pace of multiply-adds, which do half the work? Some hosts have them at the same pace (AMD's
+ * Zen 5), some at half (Intel's Sapphire Rapids): so they race, 896 of each, the best of some tries. It takes 2 us. */
+#if defined(TRN_NO_INTRINSICS)
+TRNI_COLD bool trni_host_pairs_pay(void) { return false; }
+#else
+#define TRNI_RACE_EACH(registers, instruction) ".irp r," registers "\n\t" instruction "\n\t.endr\n\t"
+#define TRNI_RACE(name, instruction)                                                                                   \
+    TRNI_COLD uint64_t trni_race_##name(void)                                                                          \
+    {                                                                                                                  \
+        int left = 64;                                                                                                 \
+        __builtin_ia32_lfence();                                                                                       \
+        const uint64_t start = __builtin_ia32_rdtsc();                                                                 \
+        __asm__ volatile(TRNI_RACE_EACH("0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",                                       \
+                                        "vpxor %%xmm\\r, %%xmm\\r, %%xmm\\r")                                          \
+                         "1:\n\t" TRNI_RACE_EACH("0,1,2,3,4,5,6,7,8,9,10,11,12,13",                                    \
+                                                 instruction " %%zmm15, %%zmm14, %%zmm\\r")                            \
+                         "decl %0\n\tjnz 1b\n\tvzeroupper\n\tlfence"                                                  \
+                         : "+r"(left)                                                                                  \
+                         :                                                                                             \
+                         : "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",     \
+                           "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");                              \
+        return __builtin_ia32_rdtsc() - start;                                                                         \
+    }
+TRNI_RACE(multiply_adds, "vfmadd231ps")
+TRNI_RACE(pairs, "vdpbf16ps")
+#undef TRNI_RACE
+#undef TRNI_RACE_EACH
+
+TRNI_COLD bool trni_host_pairs_pay(void)
 {
-    const uint32_t *const r = h->leaf0;
-    *fast = r[1] == 0x68747541u && r[3] == 0x69746e65u && r[2] == 0x444d4163u; /* "AuthenticAMD" */
-    return h->leaf7[0] >= 1 && (h->leaf7_1[0] >> 5 & 1);
+    enum { tries = 4 };
+    uint64_t best[2] = { UINT64_MAX, UINT64_MAX };
+    for (int i = 0; i < 2 * tries; i++) {
+        const uint64_t took = i % 2 ? trni_race_pairs() : trni_race_multiply_adds();
+        if (took < best[i % 2]) best[i % 2] = took;
+    }
+    return best[1] < best[0] + best[0] / 2;
 }
+#endif
 
 /* Tiles of BF16 and int8, and state for them. */
 TRNI_COLD bool trni_host_has_tiles(const trni_host *h)
@@ -163,13 +198,15 @@ TRNI_COLD bool trni_tiles_permitted(void)
  * static state holds the answer, a bit per instruction set this host runs and, above them, the one to run by default
  * (TRN_ISA_COUNT: TRN_ISA names none that it could); whoever comes first fills it, always with the same bits. */
 enum {
-    TRNI_ISA_DEFAULT_SHIFT = 8,
-    TRNI_ISA_DEFAULT_MASK = 0xff,
+    TRNI_ISA_DEFAULT_SHIFT = 12,
+    TRNI_ISA_DEFAULT_MASK = 0xf,
     TRNI_HOST_DOTS = 1 << 16,
     TRNI_UNIT_SHIFT = 17, /* the matrix unit that is used where nothing is forced, a trn_isa */
     TRNI_UNIT_MASK = 0xf,
     TRNI_UNIT_PASSES = 1 << 24, /* array/matrix_unit.h has tried the host's tiles, and they are what they should be, */
-    TRNI_UNIT_FAILS = 1 << 25   /* or are not */
+    TRNI_UNIT_FAILS = 1 << 25,  /* or are not */
+    TRNI_PAIRS_PASSES = 1 << 26, /* array/matmul_pairs.h, likewise */
+    TRNI_PAIRS_FAILS = 1 << 27
 };
 
 TRNI_FN bool trni_is_unit(trn_isa isa) { return isa >= TRN_ISA_AVX512_BF16 && isa < TRN_ISA_COUNT; }
@@ -184,7 +221,7 @@ TRNI_COLD trn_isa trni_best_vectors(int found)
 
 TRNI_COLD int trni_isa_detect(void)
 {
-    int found = 1 << TRN_ISA_PORTABLE | 1 << TRN_ISA_AMX_EMULATED;
+    int found = 1 << TRN_ISA_PORTABLE | 1 << TRN_ISA_AMX_EMULATED | 1 << TRN_ISA_PAIRS_EMULATED;
     trn_isa unit = TRN_ISA_AUTO; /* none */
 #if TRNI_X86
     trni_host host;
@@ -193,11 +230,10 @@ TRNI_COLD int trni_isa_detect(void)
     if (trni_host_has(&host, TRN_ISA_AVX512))
         found |= 1 << TRN_ISA_AVX512 | (trni_host_has_dots(&host) ? TRNI_HOST_DOTS : 0);
     if (found >> TRN_ISA_AVX512 & 1) {
-        bool fast = false;
-        if (trni_host_has_bf16_dots(&host, &fast)) found |= 1 << TRN_ISA_AVX512_BF16;
+        if (trni_host_has_pairs(&host)) found |= 1 << TRN_ISA_AVX512_BF16;
         if (trni_host_has_tiles(&host) && trni_tiles_permitted()) found |= 1 << TRN_ISA_AMX;
-        if (fast && (found >> TRN_ISA_AVX512_BF16 & 1)) unit = TRN_ISA_AVX512_BF16;
         if (found >> TRN_ISA_AMX & 1) unit = TRN_ISA_AMX;
+        else if ((found >> TRN_ISA_AVX512_BF16 & 1) && trni_host_pairs_pay()) unit = TRN_ISA_AVX512_BF16;
     }
 #endif
     if (TRNI_AARCH64) found |= 1 << TRN_ISA_NEON;

@@ -44,6 +44,7 @@ typedef struct trn_matmul_units {
     int64_t half;    /* the first 16 steps of each chain, whose order the unit keeps */
     int64_t chains;  /* all of each chain, whose sums are proven exact */
     int64_t whole;   /* all of the tile, likewise */
+    int64_t pairs;   /* all of each chain, two of its steps at a time, in their order */
 } trn_matmul_units;
 
 typedef struct trn_matmul_args {
@@ -79,8 +80,9 @@ TRN_API trn_status trn_matmul(const trn_matmul_args *args);
 
 /* ---- weights that are used many times ---- */
 
-/* Bytes that trn_matmul_pack writes for these args: about 4 for each element of b, and b once more as it is. 0 when
- * they are refused. Of args count generation, b, b_scale, double_row, numerics, isa and error. */
+/* Bytes that trn_matmul_pack writes for these args: about 4 for each element of b, or 2 where pairs of BF16 are used,
+ * and b once more as it is. 0 when they are refused. Of args count generation, b, b_scale, double_row, numerics, isa
+ * and error. */
 TRN_API size_t trn_matmul_pack_bytes(const trn_matmul_args *args);
 
 /* Packs b into `packed`, aligned as malloc aligns, best on a cache line. Any number of calls may then have it in
@@ -106,8 +108,13 @@ TRNI_DRIVER void trni_block_multiply(const trni_product *p, const trni_cut *cut,
 {
     const int64_t m = block / cut->threads_n * cut->rows, n = block % cut->threads_n * cut->columns;
     const int64_t rows = trni_min64(p->a.lanes - m, cut->rows), columns = trni_min64(p->b.lanes - n, cut->columns);
+    int64_t pairs[2] = { 0, 0 };
+    bool wild = p->packed || p->a.depth > INT64_C(1) << 40; /* nobody looked at b; so many sums of 2^80 may overflow */
     trni_worker w;
     trni_worker_init(&w, p, cut, scratch + cut->thread_bytes * (size_t)block);
+    w.pairs_count = pairs;
+    w.wild = &wild;
+    if (cut->pairs) trni_worker_try_pairs(&w, m, rows, n, columns);
     if (cut->unit) trni_worker_try_unit(&w, m, rows, n, columns);
     trni_worker_take_quads(&w);
     if (cut->unit && w.unit.tiles.begin) w.unit.tiles.begin();
@@ -118,10 +125,12 @@ TRNI_DRIVER void trni_block_multiply(const trni_product *p, const trni_cut *cut,
         else if (cut->direct) trni_region_direct(&w, m, rows, n + j, count);
         else trni_region_cast(&w, m, rows, n + j, count);
     }
-    if (!cut->unit) return;
-    if (w.unit.tiles.end) w.unit.tiles.end();
-    for (int i = 0; i < TRNI_UNIT_MODES && p->counts; i++)
+    if (cut->unit && w.unit.tiles.end) w.unit.tiles.end();
+    if (!p->counts) return;
+    for (int i = 0; i < TRNI_UNIT_MODES && cut->unit; i++)
         __atomic_fetch_add(p->counts + i, w.unit.count[i], __ATOMIC_RELAXED);
+    __atomic_fetch_add(p->counts + TRNI_UNIT_NEVER, pairs[0], __ATOMIC_RELAXED);
+    __atomic_fetch_add(p->counts + TRNI_UNIT_MODES, pairs[1], __ATOMIC_RELAXED);
 }
 
 /* ---- the call ---- */
@@ -232,7 +241,8 @@ TRN_API trn_status trn_matmul_pack(const trn_matmul_args *args, void *packed, si
     memcpy(packed, &head, sizeof head);
     unsigned char *data = (unsigned char *)packed + TRNI_PACK_HEAD;
     trni_pack_copy(&p, data);
-    if (head.panels && p.b.lanes && p.b.depth) trni_pack_panels(&p, (float *)(void *)(data + head.copy));
+    if (head.panels && p.b.lanes && p.b.depth)
+        trni_pack_panels(&p, (float *)(void *)(data + head.copy), head.panels == TRNI_PACK_WORDS);
     return TRN_OK;
 }
 

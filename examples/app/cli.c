@@ -323,7 +323,8 @@ bool app_parse_isa(const char *name, trn_isa *isa, char *why)
     for (int i = 0; i < TRN_ISA_COUNT; i++) known[i] = trn_isa_text((trn_isa)i);
     app_offer(known, TRN_ISA_COUNT);
     if (found == TRN_ISA_COUNT)
-        return app_refuse(why, "expected portable, avx2, avx512, neon, avx512-bf16, amx, amx-emulated or auto");
+        return app_refuse(why, "expected portable, avx2, avx512, neon, avx512-bf16, amx, amx-emulated, pairs-emulated "
+                               "or auto");
     if (found != TRN_ISA_AUTO && !trn_isa_supported(found)) return app_refuse(why, "this host does not have it");
     *isa = found;
     return true;

@@ -26,10 +26,11 @@ mxfp8, mxfp8-e5m2, mxfp8-mixed, mxfp8-mxfp4, mxfp4, int8" \
     matmul --format fp12
 refuses "--system trn9: no such system; trnbench spec lists them" matmul --system trn9
 refuses "--system trn9: no such system; trnbench spec lists them" spec --system trn9
+isas='expected portable, avx2, avx512, neon, avx512-bf16, amx, amx-emulated, pairs-emulated or auto'
 refuses "--phase training: expected prefill or decode" matmul --phase training
 refuses "--tokens 0: expected a whole number from 1 to 16777216" matmul --tokens 0
 refuses "--rounds 1.5: expected a whole number from 1 to 1000" matmul --rounds 1.5
-refuses "--isa sse9: expected portable, avx2, avx512, neon, avx512-bf16, amx, amx-emulated or auto" matmul --isa sse9
+refuses "--isa sse9: $isas" matmul --isa sse9
 refuses "--share all: expected core, chip, domain or system" matmul --share all
 refuses "--numerics chains=3: chains takes 1, 2, 4, 8, 16, not '3'" \
     matmul --numerics chains=3
@@ -292,7 +293,7 @@ refuses "--overflow wrap: expected default or saturate" convert --overflow wrap
 refuses "--size 1000: expected a multiple of 4096 up to 256Mi, such as 32768, 32Ki or 16Mi" convert --size 1000
 refuses "--size 4Gi: expected a multiple of 4096 up to 256Mi, such as 32768, 32Ki or 16Mi" convert --size 4Gi
 refuses "--rounds 0: expected a whole number from 1 to 101" convert --rounds 0
-refuses "--isa sse9: expected portable, avx2, avx512, neon, avx512-bf16, amx, amx-emulated or auto" convert --isa sse9
+refuses "--isa sse9: $isas" convert --isa sse9
 refuses "--peers some: expected none or all" convert --peers some
 refuses "no conversion is left by these filters" convert --from mxfp4 --to mxfp4
 refuses "--report /nonexistent/x.html: it cannot be created (No such file or directory)" \

@@ -14,7 +14,7 @@ runs=0
 # supported ISA: what the kernel says, so that a library that wrongly gives up on an instruction set is caught.
 supported() {
     case $1 in
-    portable | amx-emulated) return 0 ;;
+    portable | amx-emulated | pairs-emulated) return 0 ;;
     avx2) set -- avx2 fma f16c ;;
     avx512) set -- avx2 fma f16c avx512f avx512bw avx512dq avx512vl ;;
     avx512-bf16) set -- avx512f avx512bw avx512dq avx512vl avx512_bf16 ;;
@@ -77,9 +77,9 @@ modes() {
 }
 
 skipped=
-isas='portable amx-emulated amx avx512-bf16 avx2 avx512'
+isas='portable amx-emulated pairs-emulated amx avx512-bf16 avx2 avx512'
 best=portable
-if [ "$(uname -m)" = aarch64 ]; then isas='portable amx-emulated neon' best=neon; fi
+if [ "$(uname -m)" = aarch64 ]; then isas='portable amx-emulated pairs-emulated neon' best=neon; fi
 for isa in $isas; do if supported "$isa"; then best=$isa; fi; done
 
 case $part in
@@ -141,8 +141,10 @@ elif [ "$level" -ge 2 ]; then
     build "$part -std=gnu11 -O3 -march=native -DTRN_NO_INTRINSICS=1" && for isa in $isas; do run "$isa" 1; done
     build "$(cxx_of "$part") -x c++ -std=c++17 -O2 -fopenmp" && everything
 elif [ "$part" = gcc ]; then
-    build 'gcc -std=c11 -O2 -fopenmp' && { run portable 1; run portable 7; run avx2 2; run avx512 3; modes "$best" 3; }
-    build 'gcc -std=gnu11 -O3 -march=native -fopenmp -DTRN_NO_INTRINSICS=1' && { run avx2 7; run avx512 2; }
+    build 'gcc -std=c11 -O2 -fopenmp' &&
+        { run portable 1; run portable 7; run avx2 2; run avx512 3; run avx512-bf16 2; modes "$best" 3; }
+    build 'gcc -std=gnu11 -O3 -march=native -fopenmp -DTRN_NO_INTRINSICS=1' &&
+        { run avx2 7; run avx512 2; run pairs-emulated 1; }
 else
     build 'clang -std=gnu11 -O3 -fopenmp' && { run portable 3; run avx2 7; run avx512 2; modes "$best" 2; }
     build 'clang -std=c11 -O0' && run "$best" 1

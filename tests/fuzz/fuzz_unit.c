@@ -3,8 +3,8 @@
  *
  *     fuzz_unit [count] [seed]
  *
- * Tiles emulated in plain C take part on every host, those of the processor where it has them. At the end it says what
- * the units did: a fuzzer none of whose sums was exact, or all of them, would prove nothing.
+ * Tiles and pairs emulated in plain C take part on every host, those of the processor where it has them. At the end it
+ * says what the units did: a fuzzer none of whose sums was exact, or all of them, would prove nothing.
  */
 #include "fuzz/fail.h"
 
@@ -27,9 +27,13 @@ int main(int argc, char **argv)
     const long cases = fuzzing_end();
     printf("%ld products\n", cases);
     for (int i = 0; i < UNIT_ISAS; i++)
-        printf("  %-12s blocks: %lld vectors, %lld half, %lld chains, %lld whole\n", trn_isa_text(unit_isas[i]),
-               (long long)counts[i].vectors, (long long)counts[i].half, (long long)counts[i].chains,
-               (long long)counts[i].whole);
+        printf("  %-14s blocks: %lld vectors, %lld half, %lld chains, %lld whole, %lld pairs\n",
+               trn_isa_text(unit_isas[i]), (long long)counts[i].vectors, (long long)counts[i].half,
+               (long long)counts[i].chains, (long long)counts[i].whole, (long long)counts[i].pairs);
     /* Too few cases need not have every way. */
-    return cases < 100 || (counts[0].half && counts[0].chains && counts[0].whole && counts[0].vectors) ? 0 : 1;
+    if (cases < 100) return 0;
+    return counts[0].half && counts[0].chains && counts[0].whole && counts[0].vectors && counts[1].pairs &&
+                   counts[1].vectors
+               ? 0
+               : 1;
 }

@@ -65,6 +65,10 @@ static inline void unit_draws(unit_draw d[2], bool bf16, uint64_t *rng)
         d[i].odd = 1 + cases_below(rng, 20);
         d[i].special = cases_one_in(rng, 6);
     }
+    if (bf16 && cases_one_in(rng, 4)) { /* products about 2^-112, wherever that is divided */
+        d[0].base = 8 - cases_below(rng, 128);
+        d[1].base = -114 - d[0].base + cases_below(rng, 5);
+    }
 }
 
 static inline void unit_format(twin_problem *t, problem_mode mode, uint64_t *rng)
@@ -120,8 +124,8 @@ static inline void unit_problem(problem *p, int most_m, int most_n, int most_k, 
     if (t->group == 4) p->args.generation = TRN_TRAINIUM3;
 }
 
-static const trn_isa unit_isas[] = { TRN_ISA_AMX_EMULATED, TRN_ISA_AMX, TRN_ISA_AVX512_BF16, TRN_ISA_AVX512,
-                                     TRN_ISA_AUTO };
+static const trn_isa unit_isas[] = { TRN_ISA_AMX_EMULATED, TRN_ISA_PAIRS_EMULATED, TRN_ISA_AMX, TRN_ISA_AVX512_BF16,
+                                     TRN_ISA_AVX512,       TRN_ISA_AUTO };
 enum { UNIT_ISAS = sizeof unit_isas / sizeof unit_isas[0] };
 
 /* Every matrix unit that this host has; what they did is added to counts[]. */

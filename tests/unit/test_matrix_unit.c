@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "trnmath/array/matrix_unit.h"
+#include "trnmath/array/matmul_pairs.h"
 #include "twin/unit_cases.h"
 
 static uint64_t rng = 18;
@@ -153,20 +153,21 @@ static void units_return_the_bits_of_chains(void **state)
         problem_free(&p);
     }
     assert_true(counts[0].vectors && counts[0].half && counts[0].chains && counts[0].whole);
+    assert_true(counts[1].vectors && counts[1].pairs);
 }
 
 /* [m, k] times [k, n] of one value each, and one number more; what the emulated unit did. */
-static trn_matmul_units asked(trn_format format, uint32_t code, uint32_t other, bool packed)
+static trn_matmul_units asked(trn_isa isa, trn_format format, uint32_t code, uint32_t other, bool packed)
 {
     enum { M = 32, N = 64, K = 256 };
     static unsigned char x[M * K * 2], w[K * N * 2], room[1 << 20];
     static float sums[2][M * N];
     const size_t bytes = trn_format_bytes(format);
-    trn_matmul_units units = { 0, 0, 0, 0 };
+    trn_matmul_units units = { 0, 0, 0, 0, 0 };
     for (size_t i = 0; i < (size_t)M * K; i++) memcpy(x + i * bytes, i % 7 ? &code : &other, bytes);
     for (size_t i = 0; i < (size_t)N * K; i++) memcpy(w + i * bytes, i % 5 ? &code : &other, bytes);
     trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, sums[0], M, N), .a = trn_tensor_2d(format, x, M, K),
-                             .b = trn_tensor_2d(format, w, K, N), .isa = TRN_ISA_AMX_EMULATED };
+                             .b = trn_tensor_2d(format, w, K, N), .isa = isa };
     if (packed) {
         assert_true(trn_matmul_pack_bytes(&args) <= sizeof room);
         assert_int_equal(trn_matmul_pack(&args, room, sizeof room), TRN_OK);
@@ -188,13 +189,14 @@ static void units_do_what_can_be_proven(void **state)
 {
     (void)state;
     for (int packed = 0; packed < 2; packed++) {
-        trn_matmul_units u = asked(TRN_BF16, 0x3f80, 0xc0e0, packed); /* 1 and -7 */
+        const trn_isa tiles = TRN_ISA_AMX_EMULATED;
+        trn_matmul_units u = asked(tiles, TRN_BF16, 0x3f80, 0xc0e0, packed); /* 1 and -7 */
         assert_true(u.whole >= 8 && !u.chains && !u.half && !u.vectors);
-        u = asked(TRN_BF16, 0x3f81, 0x42ff, packed); /* 129/128 and 127.5 */
+        u = asked(tiles, TRN_BF16, 0x3f81, 0x42ff, packed); /* 129/128 and 127.5 */
         assert_true(u.half >= 8 && !u.chains && !u.whole && !u.vectors);
-        u = asked(TRN_BF16, 0x3f80, 0x0040, packed); /* a subnormal */
+        u = asked(tiles, TRN_BF16, 0x3f80, 0x0040, packed); /* a subnormal */
         assert_true(u.vectors >= 8 && !u.chains && !u.whole && !u.half);
-        u = asked(TRN_F8_E3M4, 0x31, 0xef, packed);
+        u = asked(tiles, TRN_F8_E3M4, 0x31, 0xef, packed);
         assert_true(u.whole + u.chains >= 8 && !u.half && !u.vectors);
     }
 }
@@ -206,15 +208,17 @@ static void units_apply_where_they_pay(void **state)
     const struct {
         trn_isa unit;
         int64_t rows, columns, depth;
-        bool applies;
+        bool tiles, pairs;
     } edge[] = {
-        { TRN_ISA_AVX512_BF16, 64, 64, 64, true },  { TRN_ISA_AVX512_BF16, 63, 128, 128, false },
-        { TRN_ISA_AVX512_BF16, 64, 64, 63, false }, { TRN_ISA_AUTO, 64, 64, 64, false },
-        { TRN_ISA_AMX, 64, 64, 64, true },          { TRN_ISA_AMX, 63, 128, 128, false },
-        { TRN_ISA_AMX_EMULATED, 16, 1, 1, true },   { TRN_ISA_AMX_EMULATED, 15, 512, 512, false },
+        { TRN_ISA_AVX512_BF16, 2, 64, 128, false, true },   { TRN_ISA_AVX512_BF16, 1, 512, 512, false, false },
+        { TRN_ISA_AVX512_BF16, 2, 64, 127, false, false },  { TRN_ISA_AUTO, 64, 64, 64, false, false },
+        { TRN_ISA_PAIRS_EMULATED, 2, 1, 1, false, true },   { TRN_ISA_PAIRS_EMULATED, 1, 512, 512, false, false },
+        { TRN_ISA_AMX, 64, 64, 64, true, false },           { TRN_ISA_AMX, 63, 128, 128, false, false },
+        { TRN_ISA_AMX_EMULATED, 16, 1, 1, true, false },    { TRN_ISA_AMX_EMULATED, 15, 512, 512, false, false },
     };
     for (size_t i = 0; i < sizeof edge / sizeof *edge; i++) {
         if (edge[i].unit == TRN_ISA_AMX && !trn_isa_supported(TRN_ISA_AMX)) continue;
+        if (edge[i].unit == TRN_ISA_AVX512_BF16 && !trni_pairs_usable(TRN_ISA_AVX512_BF16)) continue;
         trni_product p;
         memset(&p, 0, sizeof p);
         p.unit = edge[i].unit;
@@ -225,11 +229,124 @@ static void units_apply_where_they_pay(void **state)
         p.a.lanes = edge[i].rows;
         p.b.lanes = edge[i].columns;
         p.a.depth = p.b.depth = edge[i].depth;
-        assert_int_equal(trni_unit_applies(&p), edge[i].applies);
+        assert_int_equal(trni_unit_applies(&p), edge[i].tiles);
+        assert_int_equal(trni_pairs_apply(&p), edge[i].pairs);
         p.a.format = TRN_F32;
         p.a.info = *trn_format_info_of(TRN_F32);
-        assert_false(trni_unit_applies(&p));
+        assert_false(trni_unit_applies(&p) || trni_pairs_apply(&p));
     }
+}
+
+/* Pairs: 32 rows are four strips. */
+static void pairs_do_what_can_be_proven(void **state)
+{
+    (void)state;
+    static const uint32_t code[][2] = { { 0x3f80, 0xc0e0 }, { 0x3f81, 0x42ff }, { 0x8000, 0x7f80 }, { 0xffc1, 0x7f7f },
+                                        { 0x0080, 0x7f00 } };
+    for (int i = 0; i < 5; i++) {
+        const trn_matmul_units u = asked(TRN_ISA_PAIRS_EMULATED, TRN_BF16, code[i][0], code[i][1], false);
+        assert_int_equal(i < 4 ? u.vectors : u.pairs, 0);
+        assert_true((i < 4 ? u.pairs : u.vectors) >= 8 && !u.half && !u.chains && !u.whole);
+    }
+    trn_matmul_units u = asked(TRN_ISA_PAIRS_EMULATED, TRN_BF16, 0x3f80, 0x0040, false); /* a subnormal */
+    assert_true(u.vectors >= 8 && !u.pairs);
+    u = asked(TRN_ISA_PAIRS_EMULATED, TRN_F8_E5M2, 0x01, 0xfb, false); /* 2^-16, which BF16 has, and -57344 */
+    assert_true(u.pairs >= 16 && !u.vectors);
+    u = asked(TRN_ISA_PAIRS_EMULATED, TRN_F16, 0x3c00, 0x3c01, false); /* F16 has more bits */
+    assert_true(!u.pairs && !u.vectors);
+}
+
+/* 129 * 129 - 128 * 130 = 1: sums of two products that are 2^-126, or below it, where a pair would flush them. The two
+ * stand in one word, or in two. */
+static void pairs_stop_where_sums_are_subnormal(void **state)
+{
+    (void)state;
+    enum { M = 8, N = 32, K = 16 };
+    uint16_t x[M * K], w[K * N];
+    float sum[M * N];
+    for (int together = -113; together <= -111; together++)
+        for (int ex = together + 120; ex >= -120; ex -= 30)
+            for (int k = 0; k < 8; k += 4) {
+                const int ew = together - ex;
+                trn_matmul_units units = { 0, 0, 0, 0, 0 };
+                memset(x, 0, sizeof x);
+                memset(w, 0, sizeof w);
+                for (int i = 0; i < M; i++) {
+                    x[i * K + k] = trn_bf16_from_f32(ldexpf(129, ex - 7));
+                    x[i * K + k + 4] = trn_bf16_from_f32(ldexpf(128, ex - 7));
+                }
+                for (int j = 0; j < N; j++) {
+                    w[k * N + j] = trn_bf16_from_f32(ldexpf(129, ew - 7));
+                    w[(k + 4) * N + j] = trn_bf16_from_f32(ldexpf(-130, ew - 7));
+                }
+                const trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, sum, M, N), .units = &units,
+                                               .a = trn_tensor_2d(TRN_BF16, x, M, K), .isa = TRN_ISA_PAIRS_EMULATED,
+                                               .b = trn_tensor_2d(TRN_BF16, w, K, N) };
+                assert_int_equal(trn_matmul(&args), TRN_OK);
+                for (int i = 0; i < M * N; i++) assert_true(sum[i] == ldexpf(1, together - 14));
+                assert_int_equal(units.pairs > 0, together >= -112);
+                assert_int_equal(units.vectors > 0, together < -112);
+            }
+}
+
+/* One word times 32: the emulator, and the processor's pairs where it has them, against the twin. */
+static void pairs_are_two_steps(void **state)
+{
+    (void)state;
+    enum { rows = 4, words = 16 };
+    static const int count[] = { 5, 8, 3 };
+    float got[rows][WIDTH], host[rows][WIDTH];
+    for (int round = 0; round < cases_rounds(8, 400); round++) {
+        fill_tiles();
+        trni_pairs_emulated(rows, 1, WIDTH, a[0][0], words, b[0][0], count, 3, NULL, 0, got[0], WIDTH, 0, 0);
+        for (int m = 0; m < rows; m++)
+            for (int n = 0; n < WIDTH; n++) {
+                twin_number chain[3];
+                int k = 0;
+                for (int c = 0; c < 3; c++) {
+                    chain[c] = twin_from_f32(0);
+                    for (int end = k + count[c]; k < end; k++)
+                        chain[c] = step(a[0][m][k] & 0xffffu, b[0][k][n] & 0xffffu,
+                                        step(a[0][m][k] >> 16, b[0][k][n] >> 16, chain[c]));
+                }
+                float want = trni_float(twin_to_f32(&chain[0]));
+                for (int c = 1; c < 3; c++) want = want + trni_float(twin_to_f32(&chain[c]));
+                const uint32_t u = cases_bits_of(want), v = cases_bits_of(got[m][n]);
+                if (u != v) fail_msg("[%d, %d]: %08x, not %08x", m, n, (unsigned)v, (unsigned)u);
+            }
+#if TRNI_PAIRS_SIMD
+        if (!trn_isa_supported(TRN_ISA_AVX512_BF16)) continue;
+        trni_simd_pairs_4x1(a[0][0], words, b[0][0], count, 3, NULL, 0, host[0], WIDTH, (uintptr_t)a, 0);
+        assert_memory_equal(got, host, sizeof got);
+#endif
+    }
+    (void)host;
+}
+
+static void wrong_pairs(TRNI_PAIRS_PARAMS)
+{
+    trni_pairs_emulated(4, 1, WIDTH, TRNI_PAIRS_ARGS);
+    out[77] = trni_float(trni_bits(out[77]) ^ 1u);
+}
+
+static void turned_pairs(TRNI_PAIRS_PARAMS) /* the low half first */
+{
+    uint32_t x[64], w[16 * WIDTH];
+    for (int i = 0; i < 64; i++) x[i] = a[i] << 16 | a[i] >> 16;
+    for (int i = 0; i < 16 * WIDTH; i++) w[i] = b[i] << 16 | b[i] >> 16;
+    trni_pairs_emulated(4, 1, WIDTH, x, a_step, w, count, chains, in, in_step, out, out_step, ahead, ahead_step);
+}
+
+static void right_pairs(TRNI_PAIRS_PARAMS) { trni_pairs_emulated(4, 1, WIDTH, TRNI_PAIRS_ARGS); }
+
+static void only_the_right_pairs_pass(void **state)
+{
+    (void)state;
+    assert_true(trni_pairs_pass(right_pairs));
+    assert_false(trni_pairs_pass(wrong_pairs));
+    assert_false(trni_pairs_pass(turned_pairs));
+    assert_int_equal(trni_pairs_usable(TRN_ISA_AVX512_BF16), TRNI_PAIRS_SIMD && trn_isa_supported(TRN_ISA_AVX512_BF16));
+    assert_false(trni_pairs_usable(TRN_ISA_AMX));
 }
 
 int main(void)
@@ -238,6 +355,8 @@ int main(void)
         cmocka_unit_test(the_emulator_computes_what_tiles_do), cmocka_unit_test(the_emulator_sums_bytes),
         cmocka_unit_test(only_the_right_tiles_pass),           cmocka_unit_test(units_return_the_bits_of_chains),
         cmocka_unit_test(units_do_what_can_be_proven),         cmocka_unit_test(units_apply_where_they_pay),
+        cmocka_unit_test(pairs_do_what_can_be_proven),         cmocka_unit_test(pairs_stop_where_sums_are_subnormal),
+        cmocka_unit_test(pairs_are_two_steps),                 cmocka_unit_test(only_the_right_pairs_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

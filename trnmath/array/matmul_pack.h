@@ -3,7 +3,8 @@
  *
  * DOES: a head that says for which format, sizes, order of sums and instruction set; a copy of b, row after row of K,
  *     and of its scales, for a single row of a, for int8 and for what is computed by definition; all of b, tile after
- *     tile along K, panel after panel, as binary32 with MX scales multiplied in, for everything else.
+ *     tile along K, panel after panel, as words of pairs where these apply, or as binary32 with MX scales multiplied
+ *     in, for everything else.
  * DOES NOT: allocate.
  *
  * KNOWN FROM: as array/matmul_slabs.h.
@@ -18,17 +19,30 @@ typedef struct trni_pack_head {
     char sign[16];
     int64_t bytes, copy, lanes, depth; /* of all, 0 = more than there can be; of the copy; N, K */
     int32_t format, exponent_bits, mantissa_bits, bias;
-    int32_t isa, width, spread, panels; /* panels: 0 = only the copy */
+    int32_t isa, width, spread, panels; /* a trni_pack_kind */
     int32_t chains, layout, k_tile, fp32_mode, tf32_input, fp8_bias;
 } trni_pack_head;
 
+typedef enum trni_pack_kind { TRNI_PACK_COPY, TRNI_PACK_FLOATS, TRNI_PACK_WORDS } trni_pack_kind;
+
 enum { TRNI_PACK_HEAD = 256, TRNI_PACK_PANELS = 8 /* that a thread packs at a time */ };
 
+/* Lines of each lane: of words, or 0 where they do not suit. */
+TRNI_LEAN int64_t trni_pack_words(const trni_product *p)
+{
+    trni_pairs_work pairs;
+    trni_map whole, tail;
+    if (!trni_order_is_packed(p) || !trni_pairs_order(p)) return 0;
+    trni_product_maps(p, &whole, &tail);
+    trni_pairs_init(&pairs, p, &whole, &tail, NULL);
+    return pairs.b_on ? trni_pairs_all_lines(&pairs, p->b.depth, trni_tile_depth(p)) : 0;
+}
+
 /* The bytes of the copy and of all. */
-TRNI_DRIVER void trni_pack_head_sizes(trni_pack_head *h, const trni_product *p)
+TRNI_DRIVER void trni_pack_head_sizes(trni_pack_head *h, const trni_product *p, int64_t words)
 {
     const int64_t most = INT64_C(1) << TRNI_ADDRESS_BITS, wide = trni_round_up(h->lanes, h->width),
-                  lines = trni_round_up(h->depth, trni_spread_group(p->spread)),
+                  lines = words ? words : trni_round_up(h->depth, trni_spread_group(p->spread)),
                   scales = p->b_scale.data ? h->lanes * (h->depth / TRNI_SCALE_BLOCK) : 0;
     int64_t cells;
     if (__builtin_mul_overflow(lines, wide, &cells) || cells > most / (4 * (int64_t)sizeof(float))) return;
@@ -41,26 +55,27 @@ TRNI_LEAN trni_pack_head trni_pack_head_of(const trni_product *p)
 {
     const trn_numerics *n = &p->numerics;
     const trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
+    const int64_t words = trni_pack_words(p);
     trni_pack_head h;
     memset(&h, 0, sizeof h);
-    memcpy(h.sign, "trnmath packed 1", sizeof h.sign);
+    memcpy(h.sign, "trnmath packed 2", sizeof h.sign);
     h.lanes = p->b.lanes;
     h.depth = p->b.depth;
     h.format = (int32_t)p->b.format;
     h.exponent_bits = p->b.info.exponent_bits;
     h.mantissa_bits = p->b.info.mantissa_bits;
     h.bias = p->b.info.bias;
-    h.isa = (int32_t)p->isa;
+    h.isa = (int32_t)(words ? p->unit : p->isa);
     h.width = array.width;
     h.spread = (int32_t)p->spread;
-    h.panels = trni_order_is_packed(p);
+    h.panels = words ? TRNI_PACK_WORDS : trni_order_is_packed(p) ? TRNI_PACK_FLOATS : TRNI_PACK_COPY;
     h.chains = n->chains;
     h.layout = (int32_t)n->chain_layout;
     h.k_tile = n->k_tile;
     h.fp32_mode = (int32_t)n->fp32_mode;
     h.tf32_input = (int32_t)n->tf32_input;
     h.fp8_bias = n->fp8_bias;
-    trni_pack_head_sizes(&h, p);
+    trni_pack_head_sizes(&h, p, words);
     return h;
 }
 
@@ -91,12 +106,16 @@ TRNI_LEAN void trni_pack_copy(const trni_product *p, unsigned char *dst)
         for (int64_t i = 0; i < blocks; i++) *dst++ = (unsigned char)trni_scale_at(&p->b_scale, n, i);
 }
 
-TRNI_LEAN void trni_pack_panels(const trni_product *p, float *dst)
+TRNI_LEAN void trni_pack_panels(const trni_product *p, float *dst, bool words)
 {
     trni_worker w;
     trni_cut cut;
+    bool wild = false; /* whoever uses it looks at all sums */
     memset(&cut, 0, sizeof cut);
+    cut.pairs = words;
     trni_worker_init(&w, p, &cut, NULL);
+    w.pairs.on = words;
+    w.wild = &wild;
     const int64_t some = (int64_t)TRNI_PACK_PANELS * w.array.width, groups = trni_ceil_div(p->b.lanes, some),
                   wide = trni_round_up(p->b.lanes, w.array.width);
     const int threads = (int)trni_min64(trni_threads(), groups);
@@ -107,7 +126,8 @@ TRNI_LEAN void trni_pack_panels(const trni_product *p, float *dst)
         for (int64_t k = 0; k < p->b.depth; k += trni_tile_depth(p)) {
             const int depth = trni_tile_deep(&w, k, p->b.depth);
             trni_worker_pack_columns(&w, g * some, trni_min64(p->b.lanes - g * some, some), k, depth,
-                                     dst + k * wide + g * some * trni_tile_map(&w, depth)->lines);
+                                     dst + trni_tiles_lines(&w, 0, k) * wide +
+                                         g * some * trni_tile_lines(&w, trni_tile_map(&w, depth)));
         }
     }
 }
@@ -139,7 +159,9 @@ TRNI_LEAN trn_status trni_pack_use(trni_product *p, const void *packed, trn_erro
         p->b_scale.block_stride = 1;
         p->b_scale.lane_stride = p->b.depth / TRNI_SCALE_BLOCK;
     }
-    if (need.panels && p->a.lanes > 1) p->packed = (const float *)(const void *)(data + need.copy);
+    p->words = need.panels == TRNI_PACK_WORDS;
+    if (need.panels && p->a.lanes > 1 && (!p->words || trni_pairs_of_a(p)))
+        p->packed = (const float *)(const void *)(data + need.copy);
     return TRN_OK;
 }
 

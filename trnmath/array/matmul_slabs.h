@@ -29,7 +29,7 @@ TRNI_FN void trni_copy_tile(float *dst, int64_t dst_step, const float *src, int6
 TRNI_DRIVER void trni_finish_tile(const trni_worker *w, float *home, int64_t step, int rows, int64_t columns)
 {
     const trn_isa isa = w->p->isa;
-    if (!w->cut->direct) return;
+    if (!w->cut->direct || (w->pairs.on && !*w->wild && !w->p->accumulate)) return;
 #if TRNI_PANEL_SIMD
     if (isa == TRN_ISA_AVX512 && columns == w->array.width && !trni_simd_nan_in_tile_avx512(home, step, rows)) return;
 #endif
@@ -65,8 +65,9 @@ TRNI_DRIVER trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab
 TRNI_DRIVER trni_wanted trni_wanted_packed(const trni_worker *w, const trni_slab *s, const float *next)
 {
     const int bytes = (int)sizeof(float) * w->array.width;
-    const trni_wanted wanted = { (uintptr_t)next, (uintptr_t)bytes, s->thin ? 0 : bytes / TRNI_LINE };
-    return wanted;
+    const trni_wanted all = { (uintptr_t)next, (uintptr_t)bytes, s->thin ? 0 : bytes / TRNI_LINE },
+                      pairs = { (uintptr_t)next, TRNI_LINE, s->thin ? 0 : 1 }; /* words are half of it */
+    return w->pairs.on ? pairs : all;
 }
 
 /* The next strip of PSUM, on its way while this one is multiplied. */
@@ -86,8 +87,26 @@ TRNI_FN int64_t trni_unit_panel(const trni_worker *w, int64_t column)
 
 /* One strip times one panel over one tile, by whom it is for. */
 TRNI_DRIVER void trni_strip_call(const trni_worker *w, const trni_array *array, int kernel,
-                                 const trni_unit_call *call)
+                                 const trni_unit_call *call, bool *opened)
 {
+    if (w->pairs.on) {
+        const trni_pairs_call pairs = { (const uint32_t *)(const void *)call->a,
+                                        (const uint32_t *)(const void *)call->b,
+                                        call->map,
+                                        kernel,
+                                        w->array.rows[kernel],
+                                        w->array.width,
+                                        w->p->numerics.merge,
+                                        call->in,
+                                        call->in_step,
+                                        call->out,
+                                        call->out_step,
+                                        call->ahead,
+                                        call->ahead_step };
+        w->pairs_count[trni_pairs_multiply(&w->pairs, &pairs, opened)]++;
+        return;
+    }
+    if (w->cut->pairs) w->pairs_count[0]++;
     if (w->quads.multiply) {
         if (w->cut->unit) w->unit.count[TRNI_UNIT_NEVER]++;
         w->quads.multiply((const uint32_t *)(const void *)call->a, (const uint32_t *)(const void *)call->b,
@@ -111,6 +130,7 @@ TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_array *array, 
     const trni_wanted source = trni_wanted_source(w, s, column, k), packed = trni_wanted_packed(w, s, next);
     const int64_t tile = (k - s->k) / trni_tile_depth(w->p), panel = trni_unit_panel(w, column);
     int index = 0; /* of the strip */
+    bool opened = false;
     for (int64_t m = 0; m < s->rows; index++) {
         const int kernel = trni_strip_kernel(array, s->rows - m), strip = array->rows[kernel];
         const trni_wanted *wanted = index < source.lines ? &source : &packed;
@@ -121,12 +141,12 @@ TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_array *array, 
         if (last || (first && !fresh))
             trni_want_home(home + strip * s->psum.step, s->psum.step, trni_min64(s->rows - m - strip, strip), columns);
         if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
-        const trni_unit_call call = { tile, index, panel, a + m * map->lines, b, map,
+        const trni_unit_call call = { tile, index, panel, a + m * trni_tile_lines(w, map), b, map,
                                       fresh ? NULL : (from_home ? home : local), from_home ? s->psum.step : width,
                                       to_home ? home : local, to_home ? s->psum.step : width,
                                       any ? wanted->at + (uintptr_t)(line * TRNI_LINE) : (uintptr_t)b,
                                       any ? wanted->step : 0 };
-        trni_strip_call(w, array, kernel, &call);
+        trni_strip_call(w, array, kernel, &call, &opened);
         trni_worker_round(w, to_home ? home : local, to_home ? s->psum.step : width, strip, columns, s->m + m,
                           s->n + column, k);
         if (last && narrow) trni_copy_tile(home, s->psum.step, local, width, strip, columns);
@@ -138,8 +158,8 @@ TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_array *array, 
 /* Where trn_matmul_pack left the panel of column n, tile k. */
 TRNI_DRIVER const float *trni_prepacked_b(const trni_worker *w, int64_t n, int64_t k)
 {
-    const int lines = trni_tile_map(w, trni_tile_deep(w, k, w->p->b.depth))->lines;
-    return w->p->packed + k * trni_round_up(w->p->b.lanes, w->array.width) + n * lines;
+    const int lines = trni_tile_lines(w, trni_tile_map(w, trni_tile_deep(w, k, w->p->b.depth)));
+    return w->p->packed + trni_tiles_lines(w, 0, k) * trni_round_up(w->p->b.lanes, w->array.width) + n * lines;
 }
 
 /* The first strip and panel of a block, as a sample: where they are not for the unit, hardly any others are, and their
@@ -149,14 +169,28 @@ TRNI_LEAN void trni_worker_try_unit(trni_worker *w, int64_t m, int64_t rows, int
     const int kernel = trni_strip_kernel(&w->array, rows), depth = trni_tile_deep(w, 0, w->p->a.depth);
     const trni_map *map = trni_tile_map(w, depth);
     const trni_unit_map *words = trni_unit_map_at(&w->unit, map);
-    w->unit.hopeless = !trni_unit_has(&w->unit, kernel);
+    w->unit.hopeless = !trni_unit_has(kernel);
     if (w->unit.hopeless) return;
     trni_worker_pack_rows(w, m, w->array.rows[kernel], 0, depth, w->a);
     trni_worker_unit_rows(w, w->array.rows[kernel], 0, depth, w->a);
     if (!w->p->packed) trni_worker_pack_columns(w, n, trni_min64(columns, w->array.width), 0, depth, w->b);
     trni_worker_unit_columns(w, 1, 0, 0, depth, w->p->packed ? trni_prepacked_b(w, n, 0) : w->b);
     const trni_unit_mode mode = trni_unit_mode_at(&w->unit, words, 0, 0, 0);
-    w->unit.hopeless = mode == TRNI_UNIT_NEVER || (mode == TRNI_UNIT_HALF && !w->unit.tiles.bf16);
+    w->unit.hopeless = mode == TRNI_UNIT_NEVER;
+}
+
+/* The same of pairs: they are off where words are likely to be opened again. */
+TRNI_LEAN void trni_worker_try_pairs(trni_worker *w, int64_t m, int64_t rows, int64_t n, int64_t columns)
+{
+    const int strip = w->array.rows[trni_strip_kernel(&w->array, rows)], depth = trni_tile_deep(w, 0, w->p->a.depth),
+              width = w->array.width;
+    const trni_pairs_map *map = trni_pairs_map_at(&w->pairs, trni_tile_map(w, depth));
+    if (!w->pairs.on || w->p->packed) return;
+    trni_worker_pack_rows(w, m, strip, 0, depth, w->a);
+    trni_worker_pack_columns(w, n, trni_min64(columns, width), 0, depth, w->b);
+    w->pairs.on = trni_pairs_hold(map, (const uint32_t *)(const void *)w->a, strip,
+                                  (const uint32_t *)(const void *)w->b, width);
+    if (!w->pairs.on) w->array = w->pairs.vectors;
 }
 
 /* The packed b of one tile from `column` of the slab on. Past the slab's last column it is the slab's first. */
@@ -165,9 +199,9 @@ TRNI_DRIVER const float *trni_packed_b(const trni_worker *w, const trni_slab *s,
     if (w->p->packed)
         return trni_prepacked_b(w, s->n + trni_min64(column, s->columns - 1) / w->array.width * w->array.width, k);
     if (column >= s->columns) return w->b;
-    const int lines = trni_tile_map(w, trni_tile_deep(w, k, s->k + s->depth))->lines;
+    const int lines = trni_tile_lines(w, trni_tile_map(w, trni_tile_deep(w, k, s->k + s->depth)));
     if (s->thin) return w->b + column % (TRNI_THIN_PANELS * w->array.width) * lines;
-    return w->b + (k - s->k) * trni_round_up(s->columns, w->array.width) + column * lines;
+    return w->b + trni_tiles_lines(w, s->k, k) * trni_round_up(s->columns, w->array.width) + column * lines;
 }
 
 /* The range of a's numbers in the part of the slab's K that k belongs to. */
@@ -189,11 +223,13 @@ TRNI_DRIVER void trni_panels_tile(const trni_worker *w, const trni_slab *s, int6
                                  trni_packed_b(w, s, column, k));
     for (; column < end; column += width) {
         const float *b = trni_packed_b(w, s, column, k);
-        const trni_array *array = trni_array_of_tile(&w->array, range, b, (size_t)(depth * width));
+        const trni_array *array =
+            w->pairs.on ? &w->array : trni_array_of_tile(&w->array, range, b, (size_t)(depth * width));
         const float *next = k + depth < bottom ? trni_packed_b(w, s, column, k + depth)
                                                : trni_packed_b(w, s, column + width, s->k);
-        trni_panel_tile(w, array, s, column, trni_min64(end - column, width), w->a + (k - s->k) * s->rows, b, next, k,
-                        depth, w->local + (column - begin) * s->rows);
+        trni_panel_tile(w, array, s, column, trni_min64(end - column, width),
+                        w->a + trni_tiles_lines(w, s->k, k) * s->rows, b, next, k, depth,
+                        w->local + (column - begin) * s->rows);
     }
 }
 
@@ -202,11 +238,11 @@ TRNI_DRIVER void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
 {
     const int64_t end = s->k + s->depth, deep = trni_tile_depth(w->p);
     const int64_t span = (s->thin ? (int64_t)TRNI_THIN_PANELS : 1) * w->array.width;
-    const bool looks = trni_array_looks(&w->array);
+    const bool looks = !w->pairs.on && trni_array_looks(&w->array);
     trni_range range[TRNI_SLAB_RANGES];
     if (looks) memset(range, 0, sizeof range);
     for (int64_t k = s->k; k < end; k += deep) {
-        float *strips = w->a + (k - s->k) * s->rows;
+        float *strips = w->a + trni_tiles_lines(w, s->k, k) * s->rows;
         const int depth = trni_tile_deep(w, k, end);
         trni_worker_pack_rows(w, s->m, s->rows, k, depth, strips);
         trni_worker_unit_rows(w, s->rows, (k - s->k) / deep, depth, strips);
@@ -231,7 +267,7 @@ TRNI_DRIVER void trni_region_multiply(const trni_worker *w, int64_t m, int64_t r
         const int64_t depth = trni_min64(p->a.depth - k, most);
         for (int64_t tile = k; tile < k + depth && !thin; tile += trni_tile_depth(p)) {
             const int deep = trni_tile_deep(w, tile, k + depth);
-            float *panels = w->b + (tile - k) * wide;
+            float *panels = w->b + trni_tiles_lines(w, k, tile) * wide;
             if (!p->packed) trni_worker_pack_columns(w, n, columns, tile, deep, panels);
             if (!w->cut->few)
                 trni_worker_unit_columns(w, columns, (tile - k) / trni_tile_depth(p), 0, deep,

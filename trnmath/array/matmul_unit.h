@@ -5,8 +5,7 @@
  *     over one tile: all of it exact, each chain exact, half of each chain on the unit, or none of it.
  * DOES NOT: decide about bits: every way gives the same ones, and array/unit_words.h says why.
  *
- * Two kinds of units. Tiles (AMX) take strips of 16 rows. Dot products of pairs (AVX512_BF16) take the vectors' own
- * strips, and whole chains only; elsewhere the vectors' kernels do what they always do.
+ * Tiles (AMX) take strips of 16 rows; elsewhere the vectors' kernels do what they always do.
  *
  * KNOWN FROM: as array/unit_words.h.
  */
@@ -25,26 +24,23 @@ enum { TRNI_UNIT_LEAST = 1 << 18 /* multiply-adds */, TRNI_UNIT_LEAST_ROWS = 64 
 /* Are all its numbers BF16 numbers? */
 TRNI_FN bool trni_unit_takes(const trni_operand *o) { return o->format == TRN_BF16 || o->info.bits <= 8; }
 
-/* Of a product that has a unit: tiles, or dot products? */
-TRNI_FN bool trni_unit_has_tiles(const trni_product *p) { return p->unit != TRN_ISA_AVX512_BF16; }
-
 TRNI_DRIVER bool trni_unit_applies(const trni_product *p)
 {
     const trn_numerics *n = &p->numerics;
-    if (p->unit == TRN_ISA_AUTO || p->integer || !trni_unit_takes(&p->a) || !trni_unit_takes(&p->b)) return false;
+    if (p->unit != TRN_ISA_AMX && p->unit != TRN_ISA_AMX_EMULATED) return false;
+    if (p->integer || !trni_unit_takes(&p->a) || !trni_unit_takes(&p->b)) return false;
     if (n->merge != TRN_MERGE_ASCENDING && n->chains >= 4) return false;
     if (p->unit == TRN_ISA_AMX_EMULATED) return p->a.lanes >= TRNI_UNIT_ROWS;
     if (p->a.lanes < TRNI_UNIT_LEAST_ROWS ||
         (double)p->a.lanes * (double)p->b.lanes * (double)p->a.depth < (double)TRNI_UNIT_LEAST)
         return false;
-    return !trni_unit_has_tiles(p) || trni_unit_of(p->unit, p->isa).bf16;
+    return trni_unit_of(p->unit, p->isa).bf16 != NULL;
 }
 
 /* ---- a thread's words ---- */
 
 typedef struct trni_unit_work {
     trni_unit tiles;
-    trni_unit_dots_fn *dots[TRNI_KERNELS]; /* by the array's strips; all NULL with tiles */
     trni_unit_kernels kernels;
     trni_unit_map whole, tail; /* of a full tile, and of the last one */
     int width, strips, panels; /* of the vectors' panels; for each tile of a slab, at most */
@@ -62,13 +58,11 @@ TRNI_DRIVER size_t trni_unit_words_of(const trni_unit_map *map)
     return (size_t)map->rows + (map->half ? (size_t)(map->chains * TRNI_UNIT_WORDS) : 0);
 }
 
-TRNI_LEAN void trni_unit_work_maps(trni_unit_work *u, const trni_product *p, const trni_map *whole,
-                                   const trni_map *tail)
+TRNI_LEAN void trni_unit_work_maps(trni_unit_work *u, const trni_map *whole, const trni_map *tail)
 {
-    const bool tiles = trni_unit_has_tiles(p);
     memset(u, 0, sizeof *u);
-    if (whole->depth) u->whole = trni_unit_map_of(whole, tiles);
-    if (tail->depth) u->tail = trni_unit_map_of(tail, tiles);
+    if (whole->depth) u->whole = trni_unit_map_of(whole);
+    if (tail->depth) u->tail = trni_unit_map_of(tail);
 }
 
 /* Steps from tile to tile; returns the bytes of everything. `rows` and `columns` of a slab, `tiles` along K. */
@@ -99,17 +93,10 @@ TRNI_DRIVER void trni_unit_work_place(trni_unit_work *u, unsigned char *scratch,
     u->b_proof = u->a_proof + (int64_t)u->strips * tiles;
 }
 
-TRNI_LEAN void trni_unit_work_kernels(trni_unit_work *u, const trni_product *p, const trni_array *array)
+TRNI_LEAN void trni_unit_work_kernels(trni_unit_work *u, const trni_product *p)
 {
     u->kernels = trni_unit_kernels_of(p->isa);
     u->tiles = trni_unit_of(p->unit, p->isa);
-#if TRNI_UNIT_SIMD
-    for (int i = 0; i < (int)TRNI_KERNELS && p->unit == TRN_ISA_AVX512_BF16; i++)
-        u->dots[i] = array->rows[i] == 12  ? trni_simd_unit_dots_12
-                     : array->rows[i] == 8 ? trni_simd_unit_dots_8
-                                           : NULL;
-#endif
-    (void)array;
 }
 
 TRNI_FN const trni_unit_map *trni_unit_map_at(const trni_unit_work *u, const trni_map *map)
@@ -117,10 +104,8 @@ TRNI_FN const trni_unit_map *trni_unit_map_at(const trni_unit_work *u, const trn
     return map->lines == u->whole.all ? &u->whole : &u->tail;
 }
 
-TRNI_FN bool trni_unit_has(const trni_unit_work *u, int kernel)
-{
-    return u->tiles.bf16 ? kernel == 0 : u->dots[kernel] != NULL;
-}
+/* The tallest strip is the tiles'. */
+TRNI_FN bool trni_unit_has(int kernel) { return kernel == 0; }
 
 /* The strip that was packed at `strip`, `rows` wide. */
 TRNI_DRIVER void trni_unit_pack_strip(const trni_unit_work *u, int64_t tile, int index, const trni_unit_map *map,
@@ -134,8 +119,8 @@ TRNI_DRIVER void trni_unit_pack_strip(const trni_unit_work *u, int64_t tile, int
     if (!proof->half) return;
     for (int half = 0; half <= (map->half ? 1 : 0); half++) {
         const int count = half ? map->chains * (int)TRNI_UNIT_WORDS : map->rows;
-        u->kernels.words(u->tiles.bf16 ? u->spare : word, strip, (size_t)rows, map, half);
-        if (u->tiles.bf16) u->kernels.turn(word, u->spare, count);
+        u->kernels.words(u->spare, strip, (size_t)rows, map, half);
+        u->kernels.turn(word, u->spare, count);
         word += count * rows;
     }
 }
@@ -220,20 +205,13 @@ TRNI_DRIVER trni_unit_mode trni_unit_mode_at(const trni_unit_work *u, const trni
 /* False: the vectors' own kernel is to do it. */
 TRNI_DRIVER bool trni_unit_strip(const trni_unit_work *u, int kernel, const trni_unit_call *call)
 {
-    if (!trni_unit_has(u, kernel)) return false;
+    if (!trni_unit_has(kernel)) return false;
     const trni_unit_map *map = trni_unit_map_at(u, call->map);
     const trni_unit_mode mode = trni_unit_mode_at(u, map, call->tile, call->strip, call->panel);
     const uint32_t *a = u->a + (size_t)call->tile * u->a_step + (size_t)call->strip * u->strip,
                    *b = u->b + (size_t)call->tile * u->b_step + (size_t)call->panel * u->panel;
     u->count[mode]++;
-    if (u->tiles.bf16) {
-        trni_unit_tiles(u, map, mode, call, a, b);
-        return true;
-    }
-    if (mode < TRNI_UNIT_CHAIN) return false;
-    const bool whole = mode == TRNI_UNIT_WHOLE;
-    u->dots[kernel](a, b, whole ? &map->rows : map->count, whole ? 1 : map->chains, call->in, call->in_step, call->out,
-                    call->out_step, call->ahead, call->ahead_step);
+    trni_unit_tiles(u, map, mode, call, a, b);
     return true;
 }
 

@@ -12,6 +12,7 @@
 
 #include "../base/threads.h"
 #include "../trn_tensor_engine.h"
+#include "matmul_pairs.h"
 #include "matmul_quads.h"
 #include "matmul_unit.h"
 
@@ -45,9 +46,10 @@ typedef struct trni_cut {
     bool direct;           /* dst is F32, aligned, with unit column stride: PSUM lives in it */
     bool few, thin;
     bool single, dots;     /* one row of a, and b's rows, or columns, in memory order: b is not packed */
-    bool unit;             /* a matrix unit does what it can */
+    bool unit;             /* a matrix unit's tiles do what they can */
+    bool pairs;            /* or its pairs */
     int64_t slab_columns, slab_depth;
-    size_t a_floats, b_floats, local_floats, psum_floats, row_floats, unit_bytes, thread_bytes;
+    size_t a_floats, b_floats, local_floats, psum_floats, row_floats, pairs_floats, unit_bytes, thread_bytes;
 } trni_cut;
 
 /* What a block costs, in steps of the tallest kernel: strips of fewer rows take longer for each row, a row of a costs
@@ -120,7 +122,7 @@ TRNI_FN int64_t trni_slab_depth(const trni_product *p, const trni_cut *cut)
 TRNI_DRIVER trni_array trni_matmul_array(const trni_product *p, bool unit)
 {
     trni_array array = trni_array_of(trni_spread_group(p->spread), p->isa);
-    if (unit && trni_unit_has_tiles(p)) {
+    if (unit) {
         array.rows[0] = TRNI_UNIT_ROWS;
         array.micro[0] = NULL;
     }
@@ -147,7 +149,7 @@ TRNI_DRIVER size_t trni_unit_work_init(trni_unit_work *u, const trni_cut *cut, c
 {
     const int64_t rows = cut->few ? cut->rows : (int64_t)TRNI_SLAB_ROWS,
                   some = cut->few ? (int64_t)TRNI_THIN_PANELS * array->width : cut->slab_columns;
-    trni_unit_work_maps(u, p, whole, tail);
+    trni_unit_work_maps(u, whole, tail);
     return trni_unit_work_lay(u, array, rows, trni_min64(cut->columns, some), trni_slab_tiles(p, cut));
 }
 
@@ -192,12 +194,13 @@ TRNI_DRIVER void trni_cut_of(trni_cut *cut, const trni_product *p, const trni_ar
     cut->psum_floats = cut->direct ? 0 : columns * (size_t)trni_min64(cut->rows, TRNI_PSUM_ROWS);
     cut->row_floats = cut->single ? TRNI_ROW_COLUMNS + (size_t)TRNI_ROW_BLOCKS * TRNI_ROW_COLUMNS / sizeof(float) : 0;
     if (cut->dots) cut->row_floats = (size_t)trni_dot_depth(p);
+    cut->pairs = !cut->single && !cut->dots && (p->packed ? p->words : trni_pairs_apply(p));
+    cut->pairs_floats = cut->pairs ? trni_pairs_bytes() / sizeof(float) : 0;
     cut->unit_bytes = cut->unit ? trni_cut_unit_bytes(cut, p, array) : 0;
-    cut->thread_bytes = (size_t)trni_round_up(
-        (int64_t)((cut->a_floats + cut->b_floats + cut->local_floats + cut->psum_floats + cut->row_floats) *
-                      sizeof(float) +
-                  cut->unit_bytes),
-        TRNI_SCRATCH_ALIGN);
+    const size_t floats = cut->a_floats + cut->b_floats + cut->local_floats + cut->psum_floats + cut->row_floats +
+                          cut->pairs_floats;
+    cut->thread_bytes =
+        (size_t)trni_round_up((int64_t)(floats * sizeof(float) + cut->unit_bytes), TRNI_SCRATCH_ALIGN);
 }
 
 TRNI_FN size_t trni_cut_bytes(const trni_cut *cut)
@@ -217,6 +220,9 @@ typedef struct trni_worker {
     float *a, *b, *local, *psum;
     trni_unit_work unit; /* where cut->unit */
     trni_quads quads;    /* words in the places of a and b; or none */
+    trni_pairs_work pairs;    /* likewise; off, or none */
+    int64_t *pairs_count; /* [2]: strips times panels that the vectors did, that pairs did */
+    bool *wild;           /* did pairs see numbers whose sums might be no numbers? */
     float *row; /* of a single row: [TRNI_ROW_COLUMNS] sums, then [TRNI_ROW_BLOCKS][TRNI_ROW_COLUMNS] scales' bytes; or,
                  * for dots, [trni_dot_depth] numbers of a */
 } trni_worker;
@@ -226,6 +232,14 @@ typedef struct trni_psum {
     float *at;
     int64_t step;
 } trni_psum;
+
+/* From here on the worker packs words of pairs, in strips of other heights. */
+TRNI_DRIVER void trni_worker_take_pairs(trni_worker *w, void *room)
+{
+    static const int rows[2][TRNI_KERNELS] = { { TRNI_PAIRS_ROWS, 4, 1, 1, 1 }, { TRNI_PAIRS_ROWS, 1, 1, 1, 1 } };
+    trni_pairs_init(&w->pairs, w->p, &w->whole, &w->tail, room);
+    if (w->pairs.on) memcpy(w->array.rows, rows[trni_spread_group(w->p->spread) - 1], sizeof rows[0]);
+}
 
 /* `scratch` is aligned and holds cut->thread_bytes. */
 TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const trni_cut *cut, unsigned char *scratch)
@@ -243,9 +257,11 @@ TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const t
     w->local = w->b + cut->b_floats;
     w->psum = w->local + cut->local_floats;
     w->row = w->psum + cut->psum_floats;
+    w->pairs.on = false;
+    if (cut->pairs) trni_worker_take_pairs(w, w->row + cut->row_floats);
     if (!cut->unit) return;
     trni_unit_work_init(&w->unit, cut, p, &w->array, &w->whole, &w->tail);
-    trni_unit_work_kernels(&w->unit, p, &w->array);
+    trni_unit_work_kernels(&w->unit, p);
     trni_unit_work_place(&w->unit, scratch + cut->thread_bytes - cut->unit_bytes, trni_slab_tiles(p, cut));
 }
 
@@ -269,12 +285,40 @@ TRNI_FN const trni_map *trni_tile_map(const trni_worker *w, int depth)
     return depth == w->whole.depth ? &w->whole : &w->tail;
 }
 
+/* Numbers that a lane of a packed tile takes, or words. */
+TRNI_FN int trni_tile_lines(const trni_worker *w, const trni_map *map)
+{
+    return w->pairs.on ? trni_pairs_lines(trni_pairs_map_at(&w->pairs, map)) : map->lines;
+}
+
+/* And a lane of the whole tiles between k0 and k. */
+TRNI_FN int64_t trni_tiles_lines(const trni_worker *w, int64_t k0, int64_t k)
+{
+    return w->pairs.on ? (k - k0) / trni_tile_depth(w->p) * trni_pairs_lines(&w->pairs.whole) : k - k0;
+}
+
+/* Strip after strip. */
+TRNI_DRIVER void trni_worker_pair_rows(const trni_worker *w, const trni_map *map, int64_t m, int64_t lanes, int64_t k,
+                                       float *dst)
+{
+    const trni_pairs_map *words = trni_pairs_map_at(&w->pairs, map);
+    for (int64_t done = 0, strip; done < lanes; done += strip) {
+        strip = w->array.rows[trni_strip_kernel(&w->array, lanes - done)];
+        trni_pairs_strip_of(&w->pairs, &w->p->a, words, m + done, (int)strip, k,
+                            (uint32_t *)(void *)(dst + done * trni_pairs_lines(words)), w->wild);
+    }
+}
+
 TRNI_DRIVER void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t lanes, int64_t k, int depth, float *dst)
 {
     const trni_map *map = trni_tile_map(w, depth);
     const trni_packer packer = { &w->array, &w->feed_a, &w->p->a, map->line, map->lines };
     if (w->quads.multiply) {
         trni_quads_rows(&w->quads, &w->array, w->p, map, m, lanes, k, dst);
+        return;
+    }
+    if (w->pairs.on) {
+        trni_worker_pair_rows(w, map, m, lanes, k, dst);
         return;
     }
     if (map->lines > depth) memset(dst, 0, sizeof(float) * (size_t)(map->lines * lanes));
@@ -292,7 +336,7 @@ TRNI_LEAN void trni_worker_unit_rows(const trni_worker *w, int64_t lanes, int64_
     int index = 0;
     for (int64_t done = 0; done < lanes; index++) {
         const int kernel = trni_strip_kernel(&w->array, lanes - done), strip = w->array.rows[kernel];
-        if (trni_unit_has(&w->unit, kernel))
+        if (trni_unit_has(kernel))
             trni_unit_pack_strip(&w->unit, tile, index, words, packed + done * map->lines, strip);
         done += strip;
     }
@@ -317,6 +361,11 @@ TRNI_DRIVER void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64
     const int64_t wide = trni_round_up(columns, w->array.width);
     if (w->quads.multiply) {
         trni_quads_columns(&w->quads, w->p, map, n, columns, k, dst);
+        return;
+    }
+    if (w->pairs.on) {
+        trni_pairs_panels_of(&w->pairs, &w->p->b, trni_pairs_map_at(&w->pairs, map), n, columns, w->array.width, k,
+                             (uint32_t *)(void *)dst, w->wild);
         return;
     }
     if (map->lines > depth || columns < wide) memset(dst, 0, sizeof(float) * (size_t)(map->lines * wide));

@@ -48,6 +48,7 @@ typedef struct trni_product {
     trni_operand a, b; /* lanes M and N; depth K, or K / slots */
     trni_scales a_scale, b_scale;
     const float *packed; /* b, by array/matmul_pack.h; or NULL */
+    bool words;          /* in words of pairs */
     trn_tensor dst; /* [M, N], strides filled in */
     trn_format_info dst_info;
     trn_generation generation;
@@ -383,6 +384,7 @@ TRNI_DRIVER trn_status trni_product_resolve(trni_product *p, const trni_request 
     trni_product_set_dst(p, &ask->dst);
     if ((status = trni_request_check_options(ask, p)) != TRN_OK) return status;
     p->packed = NULL;
+    p->words = false;
     p->counts = NULL;
     p->accumulate = ask->accumulate;
     p->first_row = ask->first_row;

@@ -26,22 +26,22 @@ typedef struct trni_unit_map {
     int chains, rows, all;      /* rows of words, and lines, of all chains */
     int lines[TRNI_MAX_CHAINS]; /* of each chain: numbers along K */
     int first[TRNI_MAX_CHAINS]; /* its first row of words */
-    int count[TRNI_MAX_CHAINS]; /* how many it has: tiles take whole blocks of 16 */
+    int count[TRNI_MAX_CHAINS]; /* how many it has, in whole blocks of 16 */
     bool half;                  /* is half of a chain worth a tile? Of a chain of single products, at most 32 deep */
 } trni_unit_map;
 
-TRNI_LEAN trni_unit_map trni_unit_map_of(const trni_map *map, bool tiles)
+TRNI_LEAN trni_unit_map trni_unit_map_of(const trni_map *map)
 {
     trni_unit_map m;
     memset(&m, 0, sizeof m);
     m.chains = map->chains.count;
     m.all = map->lines;
-    m.half = tiles && map->group == 1;
+    m.half = map->group == 1;
     for (int c = 0; c < m.chains; c++) {
         const int words = (map->chains.length[c] * map->group + 1) / 2;
         m.lines[c] = map->chains.length[c] * map->group;
         m.first[c] = m.rows;
-        m.count[c] = tiles ? (int)trni_round_up(words, TRNI_UNIT_WORDS) : words;
+        m.count[c] = (int)trni_round_up(words, TRNI_UNIT_WORDS);
         m.rows += m.count[c];
         if (words > TRNI_UNIT_WORDS) m.half = false;
     }
@@ -151,13 +151,6 @@ TRNI_DISPATCH_AVX2(trni_unit_sum,
 TRNI_DISPATCH_ONE(trni_unit_words, (TRNI_UNIT_WORDS_PARAMS), (word, panel, width, map, half))
 TRNI_DISPATCH_ONE(trni_unit_turn, (uint32_t *out, const uint32_t *word, int rows), (out, word, rows))
 TRNI_DISPATCH_ONE(trni_unit_state, (TRNI_UNIT_STATE_PARAMS), (norm, ulp, panel, width, lanes, lines))
-
-/* out[rows][32] = (in + : ) the sums of a's and b's words, chain after chain as array/systolic_panels.h adds them: a is
- * [row of words][rows], b [row of words][32]. */
-#define TRNI_UNIT_DOTS_PARAMS                                                                                          \
-    const uint32_t *a, const uint32_t *b, const int *count, int chains, const float *in, ptrdiff_t in_step,            \
-        float *out, ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step
-typedef void trni_unit_dots_fn(TRNI_UNIT_DOTS_PARAMS);
 
 #if TRNI_UNIT_SIMD
 #include "../simd/unit_words_avx512.h"

@@ -1,9 +1,8 @@
-/* simd/unit_words_avx512.h - array/unit_words.h's words and proofs, and products of words by dot products of BF16.
+/* simd/unit_words_avx512.h - array/unit_words.h's words and proofs.
  * Behind trn_matmul.h. SPDX-License-Identifier: MIT
  *
- * SIMD kernels: the words and proofs are those of the plain C bodies; dot products (VDPBF16PS flushes subnormals and
- * adds the odd product first) are taken only where no sum rounds or is subnormal. Included by array/unit_words.h
- * only, and not at all under TRN_NO_INTRINSICS.
+ * SIMD kernels: the words and proofs are those of the plain C bodies. Included by array/unit_words.h only, and not at
+ * all under TRN_NO_INTRINSICS.
  */
 #ifndef TRNI_ARRAY_UNIT_WORDS_H
 #include "../array/unit_words.h" /* which includes this file where it belongs */
@@ -14,17 +13,7 @@
 
 TRNI_SIMD_BEGIN
 
-#if TRNI_CLANG
-#define TRNI_DOTS_EACH_ROW _Pragma("clang loop unroll(full)") for (int i = 0; i < rows; i++)
-#define TRNI_TARGET_DOTS                                                                                               \
-    __attribute__((target("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))) TRNI_WIDE
-#else
-#define TRNI_DOTS_EACH_ROW _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++)
-#define TRNI_TARGET_DOTS                                                                                               \
-    __attribute__((target("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,prefer-vector-width=512")))
-#endif
-
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_unit_words(TRNI_UNIT_WORDS_PARAMS)
+TRNI_TARGET_AVX512 TRNI_LEAN void trni_simd_unit_words(TRNI_UNIT_WORDS_PARAMS)
 {
     enum { or_and = 0xf8 }; /* a | (b & c) */
     const __m512i upper = _mm512_set1_epi32((int)0xffff0000u);
@@ -62,11 +51,11 @@ trni_simd_unit_go_on_half(float *sum, const float *a, const float *b, int lines,
 {
     enum { rows = TRNI_UNIT_ROWS };
     __m512 s[rows];
-    TRNI_DOTS_EACH_ROW s[i] = _mm512_loadu_ps(sum + i * width);
+    TRNI_EVERY(i, rows) s[i] = _mm512_loadu_ps(sum + i * width);
     for (int k = 0; k < lines; k += group, a += group * rows, b += group * width) {
         __m512 w[4];
         for (int g = 0; g < group; g++) w[g] = _mm512_loadu_ps(b + g * width);
-        TRNI_DOTS_EACH_ROW
+        TRNI_EVERY(i, rows)
         {
             if (group == 1) {
                 s[i] = _mm512_fmadd_ps(_mm512_set1_ps(a[i]), w[0], s[i]);
@@ -77,7 +66,7 @@ trni_simd_unit_go_on_half(float *sum, const float *a, const float *b, int lines,
             }
         }
     }
-    TRNI_DOTS_EACH_ROW _mm512_storeu_ps(sum + i * width, s[i]);
+    TRNI_EVERY(i, rows) _mm512_storeu_ps(sum + i * width, s[i]);
 }
 
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_unit_go_on(TRNI_UNIT_GO_ON_PARAMS)
@@ -108,65 +97,6 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_unit_state(TRNI_UNIT_STATE_
     _mm512_storeu_ps(ulp, least);
 }
 
-/* ---- products of words ---- */
-
-__attribute__((unused, always_inline)) TRNI_TARGET_DOTS static inline void trni_simd_unit_dots(const int rows,
-                                                                                              TRNI_UNIT_DOTS_PARAMS)
-{
-    enum { most = 12 };
-    __m512 t[most][2], x[most], y[most];
-    int c = 0;
-    do {
-        TRNI_DOTS_EACH_ROW x[i] = y[i] = _mm512_setzero_ps();
-        for (int k = count[c]; k > 0; k--) {
-            const __m512bh b0 = (__m512bh)_mm512_loadu_si512(b), b1 = (__m512bh)_mm512_loadu_si512(b + 16);
-            TRNI_DOTS_EACH_ROW
-            {
-                const __m512bh w = (__m512bh)_mm512_set1_epi32((int)a[i]);
-                x[i] = _mm512_dpbf16_ps(x[i], w, b0);
-                y[i] = _mm512_dpbf16_ps(y[i], w, b1);
-            }
-            a += rows;
-            b += TRNI_UNIT_WIDTH;
-            _mm_prefetch((const char *)ahead, _MM_HINT_T1);
-            _mm_prefetch((const char *)(ahead + ahead_step), _MM_HINT_T1);
-            ahead += 2 * ahead_step;
-        }
-        if (c > 0)
-            TRNI_DOTS_EACH_ROW
-            {
-                x[i] = _mm512_add_ps(t[i][0], x[i]);
-                y[i] = _mm512_add_ps(t[i][1], y[i]);
-            }
-        if (c + 1 < chains)
-            TRNI_DOTS_EACH_ROW
-            {
-                t[i][0] = x[i];
-                t[i][1] = y[i];
-            }
-    } while (++c < chains);
-    if (in)
-        TRNI_DOTS_EACH_ROW
-        {
-            x[i] = _mm512_add_ps(_mm512_loadu_ps(in + i * in_step), x[i]);
-            y[i] = _mm512_add_ps(_mm512_loadu_ps(in + i * in_step + 16), y[i]);
-        }
-    TRNI_DOTS_EACH_ROW
-    {
-        _mm512_storeu_ps(out + i * out_step, x[i]);
-        _mm512_storeu_ps(out + i * out_step + 16, y[i]);
-    }
-}
-
-#define TRNI_UNIT_DOTS(rows)                                                                                           \
-    TRNI_KERNEL TRNI_TARGET_DOTS static void trni_simd_unit_dots_##rows(TRNI_UNIT_DOTS_PARAMS)                         \
-    {                                                                                                                  \
-        trni_simd_unit_dots(rows, a, b, count, chains, in, in_step, out, out_step, ahead, ahead_step);                 \
-    }
-TRNI_UNIT_DOTS(12)
-TRNI_UNIT_DOTS(8)
-#undef TRNI_UNIT_DOTS
-#undef TRNI_DOTS_EACH_ROW
 
 TRNI_SIMD_END
 #endif /* TRNI_SIMD_UNIT_WORDS_AVX512_H */

@@ -1,0 +1,199 @@
+/* simd/matmul_pairs_avx512.h - array/matmul_pairs.h's words, and products of them: VDPBF16PS, AVX512_BF16.
+ * Behind trn_matmul.h. SPDX-License-Identifier: MIT
+ *
+ * SIMD kernels: two steps of sixteen chains an instruction (twice the speed of multiply-adds where its rate is theirs).
+ * Same bits as the plain C bodies. Included by array/matmul_pairs.h only, and not at all under TRN_NO_INTRINSICS.
+ */
+#ifndef TRNI_ARRAY_MATMUL_PAIRS_H
+#include "../array/matmul_pairs.h" /* which includes this file where it belongs */
+#elif !defined(TRNI_SIMD_MATMUL_PAIRS_AVX512_H)
+#define TRNI_SIMD_MATMUL_PAIRS_AVX512_H
+
+#include <immintrin.h>
+
+TRNI_SIMD_BEGIN
+
+#if TRNI_CLANG
+#define TRNI_TARGET_PAIRS                                                                                              \
+    __attribute__((target("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))) TRNI_WIDE
+#else
+#define TRNI_TARGET_PAIRS                                                                                              \
+    __attribute__((target("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,prefer-vector-width=512")))
+#endif
+
+/* ---- packing ---- */
+
+__attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline __mmask32 trni_simd_pairs_mask(int64_t left)
+{
+    return left >= 32 ? 0xffffffffu : left <= 0 ? 0 : (1u << left) - 1;
+}
+
+__attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
+trni_simd_pairs_look(__m512i *least, __m512i *most, __m512i x)
+{
+    const __m512i bits = _mm512_and_si512(x, _mm512_set1_epi16(0x7fff));
+    *least = _mm512_min_epu16(*least, _mm512_sub_epi16(bits, _mm512_set1_epi16(1)));
+    *most = _mm512_max_epu16(*most, bits);
+}
+
+__attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void trni_simd_pairs_most(bool *wild,
+                                                                                                  __m512i most)
+{
+    if (_mm512_cmpge_epu16_mask(most, _mm512_set1_epi16(TRNI_PAIRS_WILD))) *wild = true;
+}
+
+/* Two tables of 64, and the sign. */
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_codes(TRNI_PAIRS_CODES_PARAMS)
+{
+    const __m512i t0 = _mm512_loadu_si512(table), t1 = _mm512_loadu_si512(table + 32),
+                  t2 = _mm512_loadu_si512(table + 64), t3 = _mm512_loadu_si512(table + 96);
+    for (int64_t i = 0; i < n; i += 32) {
+        const __mmask32 mask = trni_simd_pairs_mask(n - i);
+        const __m512i code = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, src + i));
+        const __m512i low = _mm512_permutex2var_epi16(t0, code, t1), high = _mm512_permutex2var_epi16(t2, code, t3);
+        const __mmask32 upper = _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x40));
+        const __m512i sign = _mm512_slli_epi16(_mm512_and_si512(code, _mm512_set1_epi16(0x80)), 8);
+        _mm512_mask_storeu_epi16(dst + i, mask, _mm512_or_si512(_mm512_mask_blend_epi16(upper, low, high), sign));
+    }
+}
+
+/* Words outside, panels inside: memory is read line after line. */
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave(TRNI_PAIRS_WEAVE_PARAMS)
+{
+    const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
+                                           37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0),
+                  second = _mm512_add_epi16(first, _mm512_set1_epi16(16));
+    __m512i most = _mm512_setzero_si512();
+    for (int w = 0; w < map->words; w++, out += width) {
+        const uint16_t *early = src + map->early[w] * line,
+                       *late = map->late[w] == TRNI_PAIRS_ZERO ? NULL : src + map->late[w] * line;
+        uint32_t *to = out;
+        uint16_t *at = seen;
+        for (int64_t left = lanes; left > 0; left -= width, early += width, to += panel, at += TRNI_PAIRS_SEEN) {
+            const __mmask32 mask = trni_simd_pairs_mask(left);
+            const __m512i x = _mm512_maskz_loadu_epi16(mask, early),
+                          y = late ? _mm512_maskz_loadu_epi16(mask, late) : _mm512_setzero_si512();
+            __m512i least = _mm512_loadu_si512(at);
+            if (late) late += width;
+            trni_simd_pairs_look(&least, &most, x);
+            trni_simd_pairs_look(&least, &most, y);
+            _mm512_storeu_si512(at, least);
+            _mm512_storeu_si512(to, _mm512_permutex2var_epi16(y, first, x));
+            if (width == 32) _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi16(y, second, x));
+        }
+    }
+    trni_simd_pairs_most(wild, most);
+}
+
+/* The halves of 16 words are among 128 numbers, or the 128 after these. */
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_join(TRNI_PAIRS_JOIN_PARAMS)
+{
+    __m512i least = _mm512_loadu_si512(seen), most = _mm512_setzero_si512(), x[4];
+    for (; lanes > 0; lanes--, src += line, out += map->words)
+        for (int p = 0; 64 * p < map->depth; p += 2) {
+            TRNI_EVERY(i, 4)
+            {
+                const int at = 64 * p + 32 * i;
+                x[i] = _mm512_maskz_loadu_epi16(trni_simd_pairs_mask(map->depth - at), src + at);
+                trni_simd_pairs_look(&least, &most, x[i]);
+            }
+            for (int w = 0; w < map->words; w += 16) {
+                const uint16_t(*const from)[32] = map->from[w / 16] + p;
+                const uint32_t *const there = map->there[w / 16] + p;
+                const __mmask16 mask = (__mmask16)trni_simd_pairs_mask(map->words - w < 16 ? map->words - w : 16);
+                const __m512i y = _mm512_maskz_permutex2var_epi16(there[0], x[0], _mm512_loadu_si512(from[0]), x[1]),
+                              z = _mm512_maskz_permutex2var_epi16(there[1], x[2], _mm512_loadu_si512(from[1]), x[3]);
+                __m512i word = _mm512_or_si512(y, z);
+                if (p) word = _mm512_or_si512(word, _mm512_maskz_loadu_epi32(mask, out + w));
+                _mm512_mask_storeu_epi32(out + w, mask, word);
+            }
+        }
+    _mm512_storeu_si512(seen, least);
+    trni_simd_pairs_most(wild, most);
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX512 static uint32_t trni_simd_pairs_least(const uint16_t *seen)
+{
+    const __m512i x = _mm512_loadu_si512(seen);
+    const __m512i y = _mm512_min_epu16(x, _mm512_shuffle_i32x4(x, x, 0x4e)),
+                  z = _mm512_min_epu16(y, _mm512_shuffle_i32x4(y, y, 0xb1));
+    return (uint32_t)_mm_extract_epi16(_mm_minpos_epu16(_mm512_castsi512_si128(z)), 0);
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_flip(TRNI_PAIRS_FLIP_PARAMS)
+{
+    __m512 v[16];
+    for (int i = 0; i < 16; i++) v[i] = _mm512_loadu_ps((const float *)(const void *)(in + i * in_step));
+    trni_simd_turn_avx512(v);
+    for (int i = 0; i < 16; i++) _mm512_storeu_ps((float *)(void *)(out + i * out_step), v[i]);
+}
+
+/* ---- products ---- */
+
+/* Two vectors of columns; a's words are read where they stand, one row's after another. */
+__attribute__((unused, always_inline)) TRNI_TARGET_PAIRS static inline void
+trni_simd_pairs(const int rows, const int group, TRNI_PAIRS_PARAMS)
+{
+    enum { most = TRNI_PAIRS_ROWS };
+    const uint32_t *row[most];
+    __m512 t[most][2], x[most], y[most];
+    int c = 0;
+    ptrdiff_t w = 0;
+    TRNI_EVERY(i, rows) row[i] = a + i * a_step;
+    do {
+        TRNI_EVERY(i, rows) x[i] = y[i] = _mm512_setzero_ps();
+        for (const ptrdiff_t end = w + count[c]; w < end; w++) {
+            const __m512bh b0 = (__m512bh)_mm512_loadu_si512(b), b1 = (__m512bh)_mm512_loadu_si512(b + 16);
+            TRNI_EVERY(i, rows)
+            {
+                const __m512bh z = (__m512bh)_mm512_set1_epi32((int)row[i][w]);
+                if (group == 1) {
+                    x[i] = _mm512_dpbf16_ps(x[i], z, b0);
+                    y[i] = _mm512_dpbf16_ps(y[i], z, b1);
+                } else {
+                    x[i] = _mm512_add_ps(x[i], _mm512_dpbf16_ps(_mm512_setzero_ps(), z, b0));
+                    y[i] = _mm512_add_ps(y[i], _mm512_dpbf16_ps(_mm512_setzero_ps(), z, b1));
+                }
+            }
+            b += 32;
+            _mm_prefetch((const char *)ahead, _MM_HINT_T1);
+            _mm_prefetch((const char *)(ahead + ahead_step), _MM_HINT_T1);
+            ahead += 2 * ahead_step;
+        }
+        if (c > 0) TRNI_EVERY(i, rows)
+            {
+                x[i] = _mm512_add_ps(t[i][0], x[i]);
+                y[i] = _mm512_add_ps(t[i][1], y[i]);
+            }
+        if (c + 1 < chains) TRNI_EVERY(i, rows)
+            {
+                t[i][0] = x[i];
+                t[i][1] = y[i];
+            }
+    } while (++c < chains);
+    if (in) TRNI_EVERY(i, rows)
+        {
+            x[i] = _mm512_add_ps(_mm512_loadu_ps(in + i * in_step), x[i]);
+            y[i] = _mm512_add_ps(_mm512_loadu_ps(in + i * in_step + 16), y[i]);
+        }
+    TRNI_EVERY(i, rows)
+    {
+        _mm512_storeu_ps(out + i * out_step, x[i]);
+        _mm512_storeu_ps(out + i * out_step + 16, y[i]);
+    }
+}
+
+#define TRNI_PAIRS(rows, group)                                                                                        \
+    TRNI_KERNEL TRNI_TARGET_PAIRS static void trni_simd_pairs_##rows##x##group(TRNI_PAIRS_PARAMS)                      \
+    {                                                                                                                  \
+        trni_simd_pairs(rows, group, TRNI_PAIRS_ARGS);                                                                 \
+    }
+TRNI_PAIRS(8, 1)
+TRNI_PAIRS(4, 1)
+TRNI_PAIRS(1, 1)
+TRNI_PAIRS(8, 2)
+TRNI_PAIRS(1, 2)
+#undef TRNI_PAIRS
+
+TRNI_SIMD_END
+#endif /* TRNI_SIMD_MATMUL_PAIRS_AVX512_H */
