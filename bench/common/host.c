@@ -256,7 +256,7 @@ static bool prepare(bench *bench, const trn_tensor *a, const trn_tensor *b, cons
 
 double tb_unit_share(const trn_matmul_units *units, int64_t count)
 {
-    const int64_t all = units->vectors + units->half + units->chains + units->whole;
+    const int64_t all = units->vectors + units->half + units->chains + units->whole + units->pairs;
     return all ? (double)count / (double)all : 1;
 }
 

@@ -94,7 +94,7 @@ static bool run(bench *b, const options *o, const kind *of)
 {
     const double flops = 2.0 * (double)o->m * (double)o->n * (double)o->k;
     const int repeats = 1 + (int)(4e8 / flops);
-    trn_matmul_units units = { 0, 0, 0, 0 };
+    trn_matmul_units units = { 0, 0, 0, 0, 0 };
     uint64_t state = 1;
     fill(b->a, o->m * o->k, of, &state);
     fill(b->b, o->k * o->n, of, &state);
@@ -107,11 +107,13 @@ static bool run(bench *b, const options *o, const kind *of)
             for (int i = 0; i < repeats; i++) multiply(b, o, of, way, NULL);
             b->rate[way][r] = flops * repeats / (app_now() - start);
         }
-    printf("%-30s %7.1f GF/s on vectors, %7.1f with the unit: %5.2fx   %3.0f %% exact, %3.0f %% half\n", of->name,
+    printf("%-30s %7.1f GF/s on vectors, %7.1f with the unit: %5.2fx   %3.0f %% exact, %3.0f %% half, %3.0f %% pairs\n",
+           of->name,
            1e-9 * tb_best(b->rate[VECTORS], o->rounds), 1e-9 * tb_best(b->rate[UNIT], o->rounds),
            tb_median_ratio(b->rate[UNIT], b->rate[VECTORS], o->rounds),
            units.whole + units.chains ? 100 * tb_unit_share(&units, units.whole + units.chains) : 0.0,
-           units.half ? 100 * tb_unit_share(&units, units.half) : 0.0);
+           units.half ? 100 * tb_unit_share(&units, units.half) : 0.0,
+           units.pairs ? 100 * tb_unit_share(&units, units.pairs) : 0.0);
     fflush(stdout);
     return true;
 }

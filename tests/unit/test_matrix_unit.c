@@ -298,7 +298,7 @@ static void pairs_are_two_steps(void **state)
     float got[rows][WIDTH], host[rows][WIDTH];
     for (int round = 0; round < cases_rounds(8, 400); round++) {
         fill_tiles();
-        trni_pairs_emulated(rows, 1, WIDTH, a[0][0], words, b[0][0], count, 3, NULL, 0, got[0], WIDTH, 0, 0);
+        trni_pairs_emulated(rows, 1, WIDTH, a[0][0], words, b[0][0], count, 3, 1, 0, 0, NULL, 0, got[0], WIDTH);
         for (int m = 0; m < rows; m++)
             for (int n = 0; n < WIDTH; n++) {
                 twin_number chain[3];
@@ -316,7 +316,7 @@ static void pairs_are_two_steps(void **state)
             }
 #if TRNI_PAIRS_SIMD
         if (!trn_isa_supported(TRN_ISA_AVX512_BF16)) continue;
-        trni_simd_pairs_4x1(a[0][0], words, b[0][0], count, 3, NULL, 0, host[0], WIDTH, (uintptr_t)a, 0);
+        trni_simd_pairs_4x1(a[0][0], words, b[0][0], count, 3, 1, 0, 0, NULL, 0, host[0], WIDTH);
         assert_memory_equal(got, host, sizeof got);
 #endif
     }
@@ -334,7 +334,7 @@ static void turned_pairs(TRNI_PAIRS_PARAMS) /* the low half first */
     uint32_t x[64], w[16 * WIDTH];
     for (int i = 0; i < 64; i++) x[i] = a[i] << 16 | a[i] >> 16;
     for (int i = 0; i < 16 * WIDTH; i++) w[i] = b[i] << 16 | b[i] >> 16;
-    trni_pairs_emulated(4, 1, WIDTH, x, a_step, w, count, chains, in, in_step, out, out_step, ahead, ahead_step);
+    trni_pairs_emulated(4, 1, WIDTH, x, a_step, w, count, chains, tiles, a_tile, b_tile, in, in_step, out, out_step);
 }
 
 static void right_pairs(TRNI_PAIRS_PARAMS) { trni_pairs_emulated(4, 1, WIDTH, TRNI_PAIRS_ARGS); }

@@ -19,7 +19,7 @@
  * number of them has a zero beside it.
  *
  * KNOWN FROM: Intel SDM volume 2 (VDPBF16PS); its order of roundings from 64,000,000 sums (measured), the flush and the
- *     limit of exponents likewise, and tests/proof/pairs.c.
+ *     limit of exponents likewise.
  */
 #ifndef TRNI_ARRAY_MATMUL_PAIRS_H
 #define TRNI_ARRAY_MATMUL_PAIRS_H
@@ -174,12 +174,12 @@ typedef struct trni_pairs_packer {
 
 /* ---- one strip times one panel ---- */
 
-/* out[rows][width] = (in + : ) the sums of a's and b's words, chain after chain; of double rows (`group` 2) each word's
- * two products are summed before they join their chain. */
+/* out[rows][width] = (in + : ) the sums of a's and b's words, chain after chain, tile after tile, whose words are
+ * a_tile and b_tile apart; of double rows (`group` 2) each word's two products are summed before they join their chain. */
 #define TRNI_PAIRS_PARAMS                                                                                              \
-    const uint32_t *a, int a_step, const uint32_t *b, const int *count, int chains, const float *in,                   \
-        ptrdiff_t in_step, float *out, ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step
-#define TRNI_PAIRS_ARGS a, a_step, b, count, chains, in, in_step, out, out_step, ahead, ahead_step
+    const uint32_t *a, int a_step, const uint32_t *b, const int *count, int chains, int tiles, ptrdiff_t a_tile,       \
+        ptrdiff_t b_tile, const float *in, ptrdiff_t in_step, float *out, ptrdiff_t out_step
+#define TRNI_PAIRS_ARGS a, a_step, b, count, chains, tiles, a_tile, b_tile, in, in_step, out, out_step
 typedef void trni_pairs_fn(TRNI_PAIRS_PARAMS);
 
 TRNI_INLINE float trni_pair_of(uint32_t a, uint32_t b, float sum)
@@ -207,9 +207,10 @@ TRNI_INLINE void trni_pairs_row(int group, int width, const uint32_t *a, const u
 /* By the emulator, which is for tests: any number of rows. */
 TRNI_COLD void trni_pairs_emulated(int rows, int group, int width, TRNI_PAIRS_PARAMS)
 {
-    (void)ahead, (void)ahead_step;
-    for (int i = 0; i < rows; i++, a += a_step, out += out_step, in += in ? in_step : 0)
-        trni_pairs_row(group, width, a, b, count, chains, in, out);
+    for (int t = 0; t < tiles; t++, in = out, in_step = out_step)
+        for (int i = 0; i < rows; i++)
+            trni_pairs_row(group, width, a + t * a_tile + i * a_step, b + t * b_tile, count, chains,
+                           in ? in + i * in_step : NULL, out + i * out_step);
 }
 
 #define TRNI_PAIRS_SIMD TRNI_UNIT_SIMD
@@ -230,8 +231,8 @@ TRNI_COLD bool trni_pairs_pass(trni_pairs_fn *multiply)
     for (uint32_t round = 0; round < 4; round++) {
         trni_unit_fill(a, rows * words, 2 * round);
         trni_unit_fill(b, words * width, 2 * round + 1);
-        multiply(a, words, b, count, 3, NULL, 0, got, width, (uintptr_t)a, 0);
-        trni_pairs_emulated(rows, 1, width, a, words, b, count, 3, NULL, 0, want, width, 0, 0);
+        multiply(a, words, b, count, 3, 1, 0, 0, NULL, 0, got, width);
+        trni_pairs_emulated(rows, 1, width, a, words, b, count, 3, 1, 0, 0, NULL, 0, want, width);
         if (memcmp(got, want, sizeof want) != 0) return false;
     }
     return true;
@@ -547,13 +548,13 @@ TRNI_FN bool trni_pairs_hold(const trni_pairs_map *m, const uint32_t *a, int row
 typedef struct trni_pairs_call {
     const uint32_t *a, *b;
     const trni_map *map;
-    int kernel, rows, width;
+    int kernel, rows, width, tiles; /* the vectors take one tile */
+    ptrdiff_t a_tile, b_tile;
     trn_merge merge;
     const float *in;
     ptrdiff_t in_step;
     float *out;
     ptrdiff_t out_step;
-    uintptr_t ahead, ahead_step;
 } trni_pairs_call;
 
 TRNI_LEAN void trni_pairs_by_vectors(const trni_pairs_work *s, const trni_pairs_map *m, const trni_pairs_call *call,
@@ -567,26 +568,55 @@ TRNI_LEAN void trni_pairs_by_vectors(const trni_pairs_work *s, const trni_pairs_
         trni_pairs_open(call->map, m, call->a + done * m->words, m->words, 1, rows, s->strip);
         trni_strip_times_panel(array, kernel, s->strip, s->panel, call->map, call->merge,
                                call->in ? call->in + done * call->in_step : NULL, call->in_step,
-                               call->out + done * call->out_step, call->out_step, call->ahead, 0);
+                               call->out + done * call->out_step, call->out_step, (uintptr_t)s->panel, 0);
         done += rows;
     }
 }
 
-/* Returns whether pairs did it. */
+TRNI_DRIVER void trni_pairs_proven(const trni_pairs_work *s, const trni_pairs_map *m, const trni_pairs_call *c)
+{
+    if (s->emulated)
+        trni_pairs_emulated(c->rows, c->map->group, c->width, c->a, m->words, c->b, m->count, m->chains, c->tiles,
+                            c->a_tile, c->b_tile, c->in, c->in_step, c->out, c->out_step);
+    else
+        s->multiply[c->kernel](c->a, m->words, c->b, m->count, m->chains, c->tiles, c->a_tile, c->b_tile, c->in,
+                               c->in_step, c->out, c->out_step);
+}
+
+/* One tile; returns whether pairs did it. */
 TRNI_DRIVER bool trni_pairs_multiply(const trni_pairs_work *s, const trni_pairs_call *call, bool *opened)
 {
     const trni_pairs_map *m = trni_pairs_map_at(s, call->map);
-    if (!trni_pairs_hold(m, call->a, call->rows, call->b, call->width)) {
-        trni_pairs_by_vectors(s, m, call, opened);
-        return false;
-    }
-    if (s->emulated)
-        trni_pairs_emulated(call->rows, call->map->group, call->width, call->a, m->words, call->b, m->count, m->chains,
-                            call->in, call->in_step, call->out, call->out_step, 0, 0);
+    const bool hold = trni_pairs_hold(m, call->a, call->rows, call->b, call->width);
+    if (hold)
+        trni_pairs_proven(s, m, call);
     else
-        s->multiply[call->kernel](call->a, m->words, call->b, m->count, m->chains, call->in, call->in_step, call->out,
-                                  call->out_step, call->ahead, call->ahead_step);
-    return true;
+        trni_pairs_by_vectors(s, m, call, opened);
+    return hold;
+}
+
+/* All tiles: as many at a time as are proven. count[2] as above. */
+TRNI_DRIVER void trni_pairs_tiles(const trni_pairs_work *s, trni_pairs_call *call, int64_t *count)
+{
+    const trni_pairs_map *m = trni_pairs_map_at(s, call->map);
+    for (int left = call->tiles, run; left > 0; left -= run) {
+        for (run = 0; run < left && trni_pairs_hold(m, call->a + run * call->a_tile, call->rows,
+                                                    call->b + run * call->b_tile, call->width);)
+            run++;
+        call->tiles = run;
+        if (run) trni_pairs_proven(s, m, call);
+        count[1] += run;
+        if (!run) {
+            bool opened = false;
+            trni_pairs_by_vectors(s, m, call, &opened);
+            count[0]++;
+            run = 1;
+        }
+        call->a += run * call->a_tile;
+        call->b += run * call->b_tile;
+        call->in = call->out;
+        call->in_step = call->out_step;
+    }
 }
 
 #endif /* TRNI_ARRAY_MATMUL_PAIRS_H */

@@ -48,7 +48,7 @@ typedef struct trni_wanted {
 TRNI_DRIVER trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
 {
     const trni_operand *o = &w->p->b;
-    const int64_t bytes = o->bytes, span = (int64_t)TRNI_THIN_PANELS * w->array.width;
+    const int64_t bytes = o->bytes, span = trni_thin_panels(w->cut) * w->array.width;
     const int64_t under = k + trni_tile_depth(w->p), end = s->k + s->depth;
     const bool below = s->thin && under < end, beside = s->thin && !below && column + span < s->columns;
     const int64_t source_k = below ? under : beside ? s->k : end,
@@ -65,9 +65,8 @@ TRNI_DRIVER trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab
 TRNI_DRIVER trni_wanted trni_wanted_packed(const trni_worker *w, const trni_slab *s, const float *next)
 {
     const int bytes = (int)sizeof(float) * w->array.width;
-    const trni_wanted all = { (uintptr_t)next, (uintptr_t)bytes, s->thin ? 0 : bytes / TRNI_LINE },
-                      pairs = { (uintptr_t)next, TRNI_LINE, s->thin ? 0 : 1 }; /* words are half of it */
-    return w->pairs.on ? pairs : all;
+    const trni_wanted wanted = { (uintptr_t)next, (uintptr_t)bytes, s->thin ? 0 : bytes / TRNI_LINE };
+    return wanted;
 }
 
 /* The next strip of PSUM, on its way while this one is multiplied. */
@@ -96,13 +95,14 @@ TRNI_DRIVER void trni_strip_call(const trni_worker *w, const trni_array *array, 
                                         kernel,
                                         w->array.rows[kernel],
                                         w->array.width,
+                                        1,
+                                        0,
+                                        0,
                                         w->p->numerics.merge,
                                         call->in,
                                         call->in_step,
                                         call->out,
-                                        call->out_step,
-                                        call->ahead,
-                                        call->ahead_step };
+                                        call->out_step };
         w->pairs_count[trni_pairs_multiply(&w->pairs, &pairs, opened)]++;
         return;
     }
@@ -200,7 +200,7 @@ TRNI_DRIVER const float *trni_packed_b(const trni_worker *w, const trni_slab *s,
         return trni_prepacked_b(w, s->n + trni_min64(column, s->columns - 1) / w->array.width * w->array.width, k);
     if (column >= s->columns) return w->b;
     const int lines = trni_tile_lines(w, trni_tile_map(w, trni_tile_deep(w, k, s->k + s->depth)));
-    if (s->thin) return w->b + column % (TRNI_THIN_PANELS * w->array.width) * lines;
+    if (s->thin) return w->b + column % (trni_thin_panels(w->cut) * w->array.width) * lines;
     return w->b + trni_tiles_lines(w, s->k, k) * trni_round_up(s->columns, w->array.width) + column * lines;
 }
 
@@ -233,11 +233,63 @@ TRNI_DRIVER void trni_panels_tile(const trni_worker *w, const trni_slab *s, int6
     }
 }
 
+/* One strip times one panel, over all tiles of the slab. */
+TRNI_DRIVER void trni_pairs_block(const trni_worker *w, const trni_slab *s, int64_t m, int kernel, int64_t column)
+{
+    const int64_t columns = trni_min64(s->columns - column, w->array.width), deep = trni_tile_depth(w->p),
+                  wide = trni_round_up(w->p->packed ? w->p->b.lanes : s->columns, w->array.width);
+    const int rows = w->array.rows[kernel], width = w->array.width;
+    const bool fresh = s->k == 0 && !w->p->accumulate, narrow = columns < width,
+               each = w->p->numerics.psum_format == TRN_BF16; /* rounded after each tile */
+    float *const home = s->psum.at + m * s->psum.step + column, *const at = narrow ? w->local : home;
+    const int64_t step = narrow ? width : s->psum.step, end = s->k + s->depth;
+    if (narrow && !fresh) trni_copy_tile(w->local, width, home, s->psum.step, rows, columns);
+    for (int64_t k = s->k; k < end;) {
+        const int depth = trni_tile_deep(w, k, end);
+        const trni_map *map = trni_tile_map(w, depth);
+        const int lines = trni_tile_lines(w, map);
+        const int tiles = each || depth < deep ? 1 : (int)((end - k) / deep);
+        const float *const strip = w->a + trni_tiles_lines(w, s->k, k) * s->rows + m * lines;
+        trni_pairs_call call = { (const uint32_t *)(const void *)strip,
+                                 (const uint32_t *)(const void *)trni_packed_b(w, s, column, k),
+                                 map,
+                                 kernel,
+                                 rows,
+                                 width,
+                                 tiles,
+                                 lines * s->rows,
+                                 lines * wide,
+                                 w->p->numerics.merge,
+                                 k == 0 && fresh ? NULL : at,
+                                 step,
+                                 at,
+                                 step };
+        trni_pairs_tiles(&w->pairs, &call, w->pairs_count);
+        if (each) trni_worker_round(w, at, step, rows, columns, s->m + m, s->n + column, k);
+        k += tiles * deep;
+    }
+    if (narrow) trni_copy_tile(home, s->psum.step, w->local, width, rows, columns);
+    if (end == w->p->a.depth) trni_finish_tile(w, home, s->psum.step, rows, columns);
+}
+
+/* Some panels stay in the second-level cache and pass by a strip, which stays in the first-level cache meanwhile. */
+TRNI_DRIVER void trni_pairs_slab(const trni_worker *w, const trni_slab *s)
+{
+    const int64_t width = w->array.width, some = TRNI_PAIRS_BLOCK * width;
+    for (int64_t block = 0; block < s->columns; block += some)
+        for (int64_t m = 0, rows; m < s->rows; m += rows) {
+            const int kernel = trni_strip_kernel(&w->array, s->rows - m);
+            rows = w->array.rows[kernel];
+            for (int64_t column = block; column < trni_min64(block + some, s->columns); column += width)
+                trni_pairs_block(w, s, m, kernel, column);
+        }
+}
+
 /* Packs rows of a for the slab, tile after tile, and multiplies them with the packed b. */
 TRNI_DRIVER void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
 {
     const int64_t end = s->k + s->depth, deep = trni_tile_depth(w->p);
-    const int64_t span = (s->thin ? (int64_t)TRNI_THIN_PANELS : 1) * w->array.width;
+    const int64_t span = (s->thin ? trni_thin_panels(w->cut) : 1) * w->array.width;
     const bool looks = !w->pairs.on && trni_array_looks(&w->array);
     trni_range range[TRNI_SLAB_RANGES];
     if (looks) memset(range, 0, sizeof range);
@@ -248,6 +300,10 @@ TRNI_DRIVER void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
         trni_worker_unit_rows(w, s->rows, (k - s->k) / deep, depth, strips);
         if (looks)
             trni_range_of_for(w->p->isa)(strips, (size_t)(depth * s->rows), trni_slab_range(s, range, k));
+    }
+    if (w->pairs.on && !s->thin) {
+        trni_pairs_slab(w, s);
+        return;
     }
     for (int64_t column = 0; column < s->columns; column += span)
         for (int64_t k = s->k; k < end; k += deep)

@@ -57,12 +57,13 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_codes(TRNI_PAIRS_CODE
     }
 }
 
-/* Words outside, panels inside: memory is read line after line. */
+/* Words outside, panels inside: memory is read line after line, and asked for the same lines of the next tile. */
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave(TRNI_PAIRS_WEAVE_PARAMS)
 {
     const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
                                            37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0),
                   second = _mm512_add_epi16(first, _mm512_set1_epi16(16));
+    const uintptr_t below = (uintptr_t)(map->depth * line) * sizeof *src;
     __m512i most = _mm512_setzero_si512();
     for (int w = 0; w < map->words; w++, out += width) {
         const uint16_t *early = src + map->early[w] * line,
@@ -74,6 +75,8 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave(TRNI_PAIRS_WEAV
             const __m512i x = _mm512_maskz_loadu_epi16(mask, early),
                           y = late ? _mm512_maskz_loadu_epi16(mask, late) : _mm512_setzero_si512();
             __m512i least = _mm512_loadu_si512(at);
+            _mm_prefetch((const char *)((uintptr_t)early + below), _MM_HINT_T1);
+            _mm_prefetch((const char *)((uintptr_t)late + below), _MM_HINT_T1);
             if (late) late += width;
             trni_simd_pairs_look(&least, &most, x);
             trni_simd_pairs_look(&least, &most, y);
@@ -88,12 +91,14 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave(TRNI_PAIRS_WEAV
 /* The halves of 16 words are among 128 numbers, or the 128 after these. */
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_join(TRNI_PAIRS_JOIN_PARAMS)
 {
+    const uintptr_t next = (uintptr_t)(TRNI_PAIRS_ROWS * line) * sizeof *src;
     __m512i least = _mm512_loadu_si512(seen), most = _mm512_setzero_si512(), x[4];
     for (; lanes > 0; lanes--, src += line, out += map->words)
         for (int p = 0; 64 * p < map->depth; p += 2) {
             TRNI_EVERY(i, 4)
             {
                 const int at = 64 * p + 32 * i;
+                _mm_prefetch((const char *)((uintptr_t)(src + at) + next), _MM_HINT_T0);
                 x[i] = _mm512_maskz_loadu_epi16(trni_simd_pairs_mask(map->depth - at), src + at);
                 trni_simd_pairs_look(&least, &most, x[i]);
             }
@@ -135,52 +140,59 @@ __attribute__((unused, always_inline)) TRNI_TARGET_PAIRS static inline void
 trni_simd_pairs(const int rows, const int group, TRNI_PAIRS_PARAMS)
 {
     enum { most = TRNI_PAIRS_ROWS };
-    const uint32_t *row[most];
+    TRNI_LINES(float) wait[most * 32]; /* PSUM, between tiles: rows of dst that are 4 KiB apart share a set */
     __m512 t[most][2], x[most], y[most];
-    int c = 0;
-    ptrdiff_t w = 0;
-    TRNI_EVERY(i, rows) row[i] = a + i * a_step;
     do {
-        TRNI_EVERY(i, rows) x[i] = y[i] = _mm512_setzero_ps();
-        for (const ptrdiff_t end = w + count[c]; w < end; w++) {
-            const __m512bh b0 = (__m512bh)_mm512_loadu_si512(b), b1 = (__m512bh)_mm512_loadu_si512(b + 16);
-            TRNI_EVERY(i, rows)
-            {
-                const __m512bh z = (__m512bh)_mm512_set1_epi32((int)row[i][w]);
-                if (group == 1) {
-                    x[i] = _mm512_dpbf16_ps(x[i], z, b0);
-                    y[i] = _mm512_dpbf16_ps(y[i], z, b1);
-                } else {
-                    x[i] = _mm512_add_ps(x[i], _mm512_dpbf16_ps(_mm512_setzero_ps(), z, b0));
-                    y[i] = _mm512_add_ps(y[i], _mm512_dpbf16_ps(_mm512_setzero_ps(), z, b1));
+        float *const to = tiles > 1 ? wait : out;
+        const ptrdiff_t to_step = tiles > 1 ? 32 : out_step;
+        const uint32_t *row[most], *column = b;
+        int c = 0;
+        ptrdiff_t w = 0;
+        TRNI_EVERY(i, rows) row[i] = a + i * a_step;
+        do {
+            TRNI_EVERY(i, rows) x[i] = y[i] = _mm512_setzero_ps();
+            for (const ptrdiff_t end = w + count[c]; w < end; w++) {
+                const __m512bh b0 = (__m512bh)_mm512_loadu_si512(column),
+                               b1 = (__m512bh)_mm512_loadu_si512(column + 16);
+                TRNI_EVERY(i, rows)
+                {
+                    const __m512bh z = (__m512bh)_mm512_set1_epi32((int)row[i][w]);
+                    if (group == 1) {
+                        x[i] = _mm512_dpbf16_ps(x[i], z, b0);
+                        y[i] = _mm512_dpbf16_ps(y[i], z, b1);
+                    } else {
+                        x[i] = _mm512_add_ps(x[i], _mm512_dpbf16_ps(_mm512_setzero_ps(), z, b0));
+                        y[i] = _mm512_add_ps(y[i], _mm512_dpbf16_ps(_mm512_setzero_ps(), z, b1));
+                    }
                 }
+                column += 32;
             }
-            b += 32;
-            _mm_prefetch((const char *)ahead, _MM_HINT_T1);
-            _mm_prefetch((const char *)(ahead + ahead_step), _MM_HINT_T1);
-            ahead += 2 * ahead_step;
-        }
-        if (c > 0) TRNI_EVERY(i, rows)
+            if (c > 0) TRNI_EVERY(i, rows)
+                {
+                    x[i] = _mm512_add_ps(t[i][0], x[i]);
+                    y[i] = _mm512_add_ps(t[i][1], y[i]);
+                }
+            if (c + 1 < chains) TRNI_EVERY(i, rows)
+                {
+                    t[i][0] = x[i];
+                    t[i][1] = y[i];
+                }
+        } while (++c < chains);
+        if (in) TRNI_EVERY(i, rows)
             {
-                x[i] = _mm512_add_ps(t[i][0], x[i]);
-                y[i] = _mm512_add_ps(t[i][1], y[i]);
+                x[i] = _mm512_add_ps(_mm512_loadu_ps(in + i * in_step), x[i]);
+                y[i] = _mm512_add_ps(_mm512_loadu_ps(in + i * in_step + 16), y[i]);
             }
-        if (c + 1 < chains) TRNI_EVERY(i, rows)
-            {
-                t[i][0] = x[i];
-                t[i][1] = y[i];
-            }
-    } while (++c < chains);
-    if (in) TRNI_EVERY(i, rows)
+        TRNI_EVERY(i, rows)
         {
-            x[i] = _mm512_add_ps(_mm512_loadu_ps(in + i * in_step), x[i]);
-            y[i] = _mm512_add_ps(_mm512_loadu_ps(in + i * in_step + 16), y[i]);
+            _mm512_storeu_ps(to + i * to_step, x[i]);
+            _mm512_storeu_ps(to + i * to_step + 16, y[i]);
         }
-    TRNI_EVERY(i, rows)
-    {
-        _mm512_storeu_ps(out + i * out_step, x[i]);
-        _mm512_storeu_ps(out + i * out_step + 16, y[i]);
-    }
+        a += a_tile;
+        b += b_tile;
+        in = to;
+        in_step = to_step;
+    } while (--tiles > 0);
 }
 
 #define TRNI_PAIRS(rows, group)                                                                                        \

@@ -66,6 +66,7 @@ static const app_column tidy_columns[] = {
     { "host_unit_whole_percent", APP_REAL, "%", "of the product's blocks: done by the unit, all sums exact" },
     { "host_unit_chains_percent", APP_REAL, "%", "each chain's" },
     { "host_unit_half_percent", APP_REAL, "%", "the first 16 steps of each chain" },
+    { "host_unit_pairs_percent", APP_REAL, "%", "each chain's, two steps at a time" },
     { "host_bf16_ratio", APP_REAL, "", "trnmath over its own BF16 product, median of the ratios within a round" },
     { "openblas_gflops", APP_REAL, "1e9/s", "sgemm on the same numbers, best round" },
     { "openblas_ratio", APP_REAL, "", "trnmath over OpenBLAS, median of the ratios within a round" },
@@ -120,9 +121,10 @@ static void unit_cells(app_table *t, const tb_host *h)
     app_real(t, none ? 0 : 100 * tb_unit_share(u, u->whole));
     app_real(t, none ? 0 : 100 * tb_unit_share(u, u->chains));
     app_real(t, none ? 0 : 100 * tb_unit_share(u, u->half));
+    app_real(t, none ? 0 : 100 * tb_unit_share(u, u->pairs));
 }
 
-enum { HOST_CELLS = 24 };
+enum { HOST_CELLS = 25 };
 
 static void host_cells(app_table *t, const tb_host *h)
 {

@@ -115,7 +115,7 @@ static void peers_cells(app_table *t, const tb_job *job, const tb_host *h)
     }
 }
 
-/* "amx: 97 % exact, 3 % half" */
+/* "amx: 97 % exact, 3 % half", "avx512-bf16: 100 % pairs" */
 static void unit_cell(app_table *t, const tb_host *h)
 {
     const trn_matmul_units *u = &h->units;
@@ -123,6 +123,10 @@ static void unit_cell(app_table *t, const tb_host *h)
     char text[64] = "";
     if (h->unit == TRN_ISA_AUTO) {
         app_text(t, "vectors");
+        return;
+    }
+    if (u->pairs > 0) {
+        app_text(t, "%s: %.0f %% pairs", trn_isa_text(h->unit), 100 * tb_unit_share(u, u->pairs));
         return;
     }
     if (half > 0) snprintf(text, sizeof text, "%s%.0f %% half", exact > 0 ? ", " : "", 100 * half);
