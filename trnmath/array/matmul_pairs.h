@@ -175,7 +175,8 @@ typedef struct trni_pairs_packer {
 /* ---- one strip times one panel ---- */
 
 /* out[rows][width] = (in + : ) the sums of a's and b's words, chain after chain, tile after tile, whose words are
- * a_tile and b_tile apart; of double rows (`group` 2) each word's two products are summed before they join their chain. */
+ * a_tile and b_tile apart; of double rows (`group` 2) each word's two products are summed before they join their
+ * chain. */
 #define TRNI_PAIRS_PARAMS                                                                                              \
     const uint32_t *a, int a_step, const uint32_t *b, const int *count, int chains, int tiles, ptrdiff_t a_tile,       \
         ptrdiff_t b_tile, const float *in, ptrdiff_t in_step, float *out, ptrdiff_t out_step
