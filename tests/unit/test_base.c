@@ -215,7 +215,8 @@ static bool expected(trn_isa isa)
     case TRN_ISA_AMX: /* Linux shows them where a process may ask for them */
         return expected(TRN_ISA_AVX512) && cpuinfo_has("amx_tile") && cpuinfo_has("amx_bf16") &&
                cpuinfo_has("amx_int8");
-    case TRN_ISA_AMX_EMULATED: return true;
+    case TRN_ISA_AMX_EMULATED:
+    case TRN_ISA_PAIRS_EMULATED: return true;
 #if defined(__aarch64__)
     case TRN_ISA_NEON: return true;
 #endif

@@ -365,12 +365,15 @@ TRNI_LEAN void trni_pairs_init(trni_pairs_work *s, const trni_product *p, const 
     s->b_codes = p->b.format == TRN_BF16 ? NULL : s->b_table;
     s->vectors = trni_array_of(trni_spread_group(p->spread), p->isa);
     s->panel = (float *)room;
-    s->strip = s->panel + TRNI_PAIRS_DEPTH * TRNI_MAX_WIDTH;
+    s->strip = s->panel + (int)TRNI_PAIRS_DEPTH * TRNI_MAX_WIDTH;
     trni_pairs_kernels(s, trni_spread_group(p->spread));
 }
 
 /* For a panel and a strip that are opened. */
-TRNI_FN size_t trni_pairs_bytes(void) { return (TRNI_MAX_WIDTH + TRNI_PAIRS_ROWS) * TRNI_PAIRS_DEPTH * sizeof(float); }
+TRNI_FN size_t trni_pairs_bytes(void)
+{
+    return sizeof(float) * (size_t)TRNI_PAIRS_DEPTH * (size_t)((int)TRNI_MAX_WIDTH + (int)TRNI_PAIRS_ROWS);
+}
 
 TRNI_FN const trni_pairs_map *trni_pairs_map_at(const trni_pairs_work *s, const trni_map *map)
 {
@@ -422,8 +425,8 @@ TRNI_LEAN void trni_pairs_weave_lanes(const trni_pairs_work *s, const trni_opera
                                       int64_t panel, int width, uint16_t *seen, bool *wild)
 {
     enum { most = 8192 };
-    TRNI_LINES(uint16_t) room[most];
-    const int64_t together = map->depth > TRNI_PAIRS_DEPTH / 2 ? most / TRNI_PAIRS_DEPTH : 2 * most / TRNI_PAIRS_DEPTH;
+    TRNI_LINES(uint16_t) room[most]; /* [number along K][together] */
+    const int64_t together = map->depth > TRNI_PAIRS_DEPTH / 2 ? 32 : 64; /* whole panels that there is room for */
     if (trni_pairs_direct(o, codes)) {
         s->pack.weave(out, panel, width, (const uint16_t *)(const void *)trni_operand_at(o, lane, k), o->depth_stride,
                       lanes, map, seen, wild);
@@ -456,7 +459,7 @@ TRNI_LEAN void trni_pairs_strip_woven(const trni_pairs_work *s, const trni_opera
                                       int64_t lane, int lanes, int64_t k, uint32_t *dst, uint16_t *seen, bool *wild)
 {
     enum { side = TRNI_PAIRS_TURNED };
-    TRNI_LINES(uint32_t) woven[(TRNI_PAIRS_WORDS + side) * side];
+    TRNI_LINES(uint32_t) woven[((int)TRNI_PAIRS_WORDS + side) * side];
     TRNI_LINES(uint32_t) turned[side * side];
     trni_pairs_weave_lanes(s, o, map, s->a_codes, lane, lanes, k, woven, 0, side, seen, wild);
     for (int w = 0; w < map->words; w += side) {
@@ -486,7 +489,7 @@ TRNI_LEAN void trni_pairs_panel_turned(const trni_pairs_work *s, const trni_oper
                                        bool *wild)
 {
     enum { side = TRNI_PAIRS_TURNED };
-    TRNI_LINES(uint32_t) row[side * TRNI_PAIRS_WORDS + side];
+    TRNI_LINES(uint32_t) row[(int)TRNI_PAIRS_WORDS * side + side];
     TRNI_LINES(uint32_t) turned[side * side];
     for (int i = 0; i < width; i += side) {
         const int some = lanes - i < side ? lanes - i : (int)side;
