@@ -30,12 +30,11 @@ enum { TRNI_PACK_HEAD = 256, TRNI_PACK_PANELS = 8 /* that a thread packs at a ti
 /* Lines of each lane: of words, or 0 where they do not suit. */
 TRNI_LEAN int64_t trni_pack_words(const trni_product *p)
 {
-    trni_pairs_work pairs;
     trni_map whole, tail;
     if (!trni_order_is_packed(p) || !trni_pairs_order(p)) return 0;
     trni_product_maps(p, &whole, &tail);
-    trni_pairs_init(&pairs, p, &whole, &tail, NULL);
-    return pairs.b_on ? trni_pairs_all_lines(&pairs, p->b.depth, trni_tile_depth(p)) : 0;
+    if (!trni_pairs_fit(&whole, &tail) || !trni_pairs_made_of(&p->b)) return 0;
+    return p->b.depth / trni_tile_depth(p) * trni_pairs_lines(&whole) + trni_pairs_lines(&tail);
 }
 
 /* The bytes of the copy and of all. */
@@ -114,7 +113,6 @@ TRNI_LEAN void trni_pack_panels(const trni_product *p, float *dst, bool words)
     memset(&cut, 0, sizeof cut);
     cut.pairs = words;
     trni_worker_init(&w, p, &cut, NULL);
-    w.pairs.on = words;
     w.wild = &wild;
     const int64_t some = (int64_t)TRNI_PACK_PANELS * w.array.width, groups = trni_ceil_div(p->b.lanes, some),
                   wide = trni_round_up(p->b.lanes, w.array.width);
@@ -160,7 +158,7 @@ TRNI_LEAN trn_status trni_pack_use(trni_product *p, const void *packed, trn_erro
         p->b_scale.lane_stride = p->b.depth / TRNI_SCALE_BLOCK;
     }
     p->words = need.panels == TRNI_PACK_WORDS;
-    if (need.panels && p->a.lanes > 1 && (!p->words || trni_pairs_of_a(p)))
+    if (need.panels && p->a.lanes > 1 && (!p->words || trni_pairs_made_of(&p->a)))
         p->packed = (const float *)(const void *)(data + need.copy);
     return TRN_OK;
 }

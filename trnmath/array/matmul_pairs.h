@@ -49,6 +49,13 @@ typedef struct trni_pairs_map {
     uint32_t there[TRNI_PAIRS_WORDS / 16][TRNI_PAIRS_DEPTH / 64];    /* and whether they are among them at all */
 } trni_pairs_map;
 
+TRNI_FN int trni_pairs_words_of(const trni_map *map)
+{
+    int words = 0;
+    for (int c = 0; c < map->chains.count; c++) words += (map->chains.length[c] * map->group + 1) / 2;
+    return words;
+}
+
 /* Number t is half `half` of word w: 0 the low one. */
 TRNI_FN void trni_pairs_map_put(trni_pairs_map *m, int w, int half, int t)
 {
@@ -69,7 +76,6 @@ TRNI_LEAN void trni_pairs_map_init(trni_pairs_map *m, const trni_map *map)
         m->count[c] = (map->chains.length[c] * map->group + 1) / 2;
         m->words += m->count[c];
     }
-    if (m->words > TRNI_PAIRS_WORDS) return; /* nobody asks for it: trni_pairs_fit */
     for (int w = 0; w < m->words; w++) m->early[w] = m->late[w] = TRNI_PAIRS_ZERO;
     for (int t = 0; t < map->depth; t++) {
         int c = 0, line = map->line[t];
@@ -85,8 +91,7 @@ TRNI_LEAN void trni_pairs_map_init(trni_pairs_map *m, const trni_map *map)
 
 enum {
     TRNI_PAIRS_SEEN = 32,
-    TRNI_PAIRS_PANELS = 32, /* that are woven together, at most */
-    TRNI_PAIRS_LANES = TRNI_PAIRS_PANELS * TRNI_MAX_WIDTH
+    TRNI_PAIRS_PANELS = 32 /* that are woven together, at most */
 };
 
 /* BF16 of n codes of 8 bits. */
@@ -146,7 +151,7 @@ TRNI_INLINE void trni_pairs_join_body(TRNI_PAIRS_JOIN_PARAMS)
 }
 TRNI_DISPATCH_ONE(trni_pairs_join, (TRNI_PAIRS_JOIN_PARAMS), (out, src, line, lanes, map, seen, wild))
 
-TRNI_INLINE uint32_t trni_pairs_least_body(const uint16_t *seen)
+TRNI_COLD uint32_t trni_pairs_least_portable(const uint16_t *seen)
 {
     uint32_t least = 0xffff;
     for (int i = 0; i < TRNI_PAIRS_SEEN; i++) least = seen[i] < least ? seen[i] : least;
@@ -161,7 +166,6 @@ TRNI_INLINE void trni_pairs_flip_body(TRNI_PAIRS_FLIP_PARAMS)
 TRNI_DISPATCH_ONE(trni_pairs_flip, (TRNI_PAIRS_FLIP_PARAMS), (out, out_step, in, in_step))
 
 typedef uint32_t trni_pairs_least_fn(const uint16_t *seen);
-TRNI_COLD uint32_t trni_pairs_least_portable(const uint16_t *seen) { return trni_pairs_least_body(seen); }
 
 /* What packs. */
 typedef struct trni_pairs_packer {
@@ -257,7 +261,7 @@ TRNI_DRIVER bool trni_pairs_usable(trn_isa unit)
 /* ---- a thread's pairs ---- */
 
 typedef struct trni_pairs_work {
-    bool on, b_on, emulated; /* b_on: as far as b knows */
+    bool on, emulated;
     trni_pairs_map whole, tail;
     trni_array vectors; /* where the proof fails */
     trni_pairs_fn *multiply[TRNI_KERNELS];
@@ -280,40 +284,32 @@ TRNI_LEAN bool trni_pairs_table(uint16_t table[TRNI_PAIRS_CODES], const trni_ope
     return true;
 }
 
-/* BF16 needs none. */
-TRNI_FN bool trni_pairs_codes_of(uint16_t table[TRNI_PAIRS_CODES], const trni_operand *o)
-{
-    return o->format == TRN_BF16 || (o->info.bits == 8 && trni_pairs_table(table, o));
-}
-
-/* Can a, too, be made of words? */
-TRNI_LEAN bool trni_pairs_of_a(const trni_product *p)
-{
-    uint16_t table[TRNI_PAIRS_CODES];
-    return trni_pairs_codes_of(table, &p->a);
-}
-
-/* Lines that a lane of a packed tile takes, the one with the exponent among them. */
-TRNI_FN int trni_pairs_lines(const trni_pairs_map *m) { return m->words + 1; }
-
-/* And all lanes of b, `depth` deep. */
-TRNI_FN int64_t trni_pairs_all_lines(const trni_pairs_work *s, int64_t depth, int64_t tile)
-{
-    return depth / tile * trni_pairs_lines(&s->whole) + (depth % tile ? trni_pairs_lines(&s->tail) : 0);
-}
-
-/* Are words fewer than the floats in whose places they are? */
-TRNI_FN bool trni_pairs_fit(const trni_map *whole, const trni_map *tail, const trni_pairs_map *w,
-                            const trni_pairs_map *t)
-{
-    const int lines = (whole->depth ? whole->lines : 0) + (tail->depth ? tail->lines : 0);
-    const int words = (whole->depth ? trni_pairs_lines(w) : 0) + (tail->depth ? trni_pairs_lines(t) : 0);
-    if (w->words > TRNI_PAIRS_WORDS || t->words > TRNI_PAIRS_WORDS) return false;
-    return words <= lines && (!whole->depth || trni_pairs_lines(w) <= whole->lines);
-}
-
 /* Are its numbers BF16's, or 8 bits wide? */
 TRNI_FN bool trni_pairs_takes(const trni_operand *o) { return o->format == TRN_BF16 || o->info.bits == 8; }
+
+/* And all of them numbers of BF16? Those need no table. */
+TRNI_FN bool trni_pairs_codes_of(uint16_t table[TRNI_PAIRS_CODES], const trni_operand *o)
+{
+    return trni_pairs_takes(o) && (o->format == TRN_BF16 || trni_pairs_table(table, o));
+}
+
+/* The same, of who has no use for the table. */
+TRNI_LEAN bool trni_pairs_made_of(const trni_operand *o)
+{
+    uint16_t table[TRNI_PAIRS_CODES];
+    return trni_pairs_codes_of(table, o);
+}
+
+/* Lines that a lane of a packed tile takes, the one with the exponent among them; 0 of no tile. */
+TRNI_FN int trni_pairs_lines(const trni_map *m) { return m->depth ? trni_pairs_words_of(m) + 1 : 0; }
+
+/* Are words fewer than the floats in whose places they are? */
+TRNI_FN bool trni_pairs_fit(const trni_map *whole, const trni_map *tail)
+{
+    const int w = trni_pairs_lines(whole), t = trni_pairs_lines(tail), lines = whole->depth ? whole->lines : 0;
+    if (w > TRNI_PAIRS_WORDS + 1 || t > TRNI_PAIRS_WORDS + 1) return false;
+    return w <= lines && w + t <= lines + (tail->depth ? tail->lines : 0);
+}
 
 /* Which orders and numbers of b: what a packed b depends on. */
 TRNI_DRIVER bool trni_pairs_order(const trni_product *p)
@@ -345,7 +341,7 @@ TRNI_LEAN void trni_pairs_kernels(trni_pairs_work *s, int group)
         { trni_simd_pairs_8x2, trni_simd_pairs_1x2, NULL, NULL, NULL }
     };
     static const trni_pairs_packer packer = { trni_simd_pairs_codes, trni_simd_pairs_weave, trni_simd_pairs_join,
-                                              trni_simd_pairs_flip, trni_simd_pairs_least };
+                                              trni_simd_flip_avx512, trni_simd_pairs_least };
     memcpy(s->multiply, kernel[group - 1], sizeof s->multiply);
     if (!s->emulated) s->pack = packer;
 #endif
@@ -355,11 +351,12 @@ TRNI_LEAN void trni_pairs_kernels(trni_pairs_work *s, int group)
 TRNI_LEAN void trni_pairs_init(trni_pairs_work *s, const trni_product *p, const trni_map *whole, const trni_map *tail,
                                void *room)
 {
-    s->whole.words = s->tail.words = s->whole.depth = s->tail.depth = 0;
+    s->whole.depth = s->tail.depth = 0;
+    s->on = trni_pairs_fit(whole, tail) && trni_pairs_codes_of(s->a_table, &p->a) &&
+            trni_pairs_codes_of(s->b_table, &p->b);
+    if (!s->on) return;
     if (whole->depth) trni_pairs_map_init(&s->whole, whole);
     if (tail->depth) trni_pairs_map_init(&s->tail, tail);
-    s->b_on = trni_pairs_fit(whole, tail, &s->whole, &s->tail) && trni_pairs_codes_of(s->b_table, &p->b);
-    s->on = s->b_on && trni_pairs_codes_of(s->a_table, &p->a);
     s->emulated = p->unit == TRN_ISA_PAIRS_EMULATED || !TRNI_PAIRS_SIMD;
     s->a_codes = p->a.format == TRN_BF16 ? NULL : s->a_table;
     s->b_codes = p->b.format == TRN_BF16 ? NULL : s->b_table;
@@ -442,15 +439,9 @@ TRNI_LEAN void trni_pairs_weave_lanes(const trni_pairs_work *s, const trni_opera
 }
 
 /* The exponent's field of what is least: 0 of subnormals, more than all others of zeros alone. */
-TRNI_FN uint32_t trni_pairs_exponent(const trni_pairs_work *s, const uint16_t *seen)
-{
-    const uint32_t least = s->pack.least(seen);
-    return least == 0xffff ? 0x200 : (least + 1) >> 7;
-}
-
 TRNI_FN void trni_pairs_mark(const trni_pairs_work *s, uint32_t *line, int n, const uint16_t *seen)
 {
-    const uint32_t exponent = trni_pairs_exponent(s, seen);
+    const uint32_t least = s->pack.least(seen), exponent = least == 0xffff ? 0x200 : (least + 1) >> 7;
     for (int i = 0; i < n; i++) line[i] = exponent;
 }
 
@@ -509,7 +500,7 @@ TRNI_DRIVER void trni_pairs_panels_of(const trni_pairs_work *s, const trni_opera
                                       int64_t lane, int64_t lanes, int width, int64_t k, uint32_t *dst, bool *wild)
 {
     uint16_t seen[TRNI_PAIRS_PANELS][TRNI_PAIRS_SEEN];
-    const int64_t panel = (int64_t)trni_pairs_lines(map) * width, together = (int64_t)TRNI_PAIRS_PANELS * width;
+    const int64_t panel = (int64_t)(map->words + 1) * width, together = (int64_t)TRNI_PAIRS_PANELS * width;
     for (int64_t from = 0; from < lanes; from += together) {
         const int64_t some = trni_min64(lanes - from, together);
         uint32_t *const at = dst + from / width * panel;
@@ -548,7 +539,7 @@ TRNI_FN bool trni_pairs_hold(const trni_pairs_map *m, const uint32_t *a, int row
     return x && y && x + y >= (uint32_t)TRNI_PAIRS_EXPONENTS;
 }
 
-/* A strip of `rows` times a panel; `first`: the panel's first strip, with which it is opened. */
+/* A strip of `rows` times a panel. */
 typedef struct trni_pairs_call {
     const uint32_t *a, *b;
     const trni_map *map;
@@ -587,7 +578,7 @@ TRNI_DRIVER void trni_pairs_proven(const trni_pairs_work *s, const trni_pairs_ma
                                c->in_step, c->out, c->out_step);
 }
 
-/* One tile; returns whether pairs did it. */
+/* One tile; returns whether pairs did it. *opened: the vectors have had this panel before. */
 TRNI_DRIVER bool trni_pairs_multiply(const trni_pairs_work *s, const trni_pairs_call *call, bool *opened)
 {
     const trni_pairs_map *m = trni_pairs_map_at(s, call->map);
@@ -599,7 +590,7 @@ TRNI_DRIVER bool trni_pairs_multiply(const trni_pairs_work *s, const trni_pairs_
     return hold;
 }
 
-/* All tiles: as many at a time as are proven. count[2] as above. */
+/* All tiles: as many at a time as are proven. count[2]: those that the vectors did, that pairs did. */
 TRNI_DRIVER void trni_pairs_tiles(const trni_pairs_work *s, trni_pairs_call *call, int64_t *count)
 {
     const trni_pairs_map *m = trni_pairs_map_at(s, call->map);

@@ -296,13 +296,13 @@ TRNI_FN const trni_map *trni_tile_map(const trni_worker *w, int depth)
 /* Numbers that a lane of a packed tile takes, or words. */
 TRNI_FN int trni_tile_lines(const trni_worker *w, const trni_map *map)
 {
-    return w->pairs.on ? trni_pairs_lines(trni_pairs_map_at(&w->pairs, map)) : map->lines;
+    return w->pairs.on ? trni_pairs_map_at(&w->pairs, map)->words + 1 : map->lines;
 }
 
 /* And a lane of the whole tiles between k0 and k. */
 TRNI_FN int64_t trni_tiles_lines(const trni_worker *w, int64_t k0, int64_t k)
 {
-    return w->pairs.on ? (k - k0) / trni_tile_depth(w->p) * trni_pairs_lines(&w->pairs.whole) : k - k0;
+    return w->pairs.on ? (k - k0) / trni_tile_depth(w->p) * (w->pairs.whole.words + 1) : k - k0;
 }
 
 /* Strip after strip. */
@@ -313,7 +313,7 @@ TRNI_DRIVER void trni_worker_pair_rows(const trni_worker *w, const trni_map *map
     for (int64_t done = 0, strip; done < lanes; done += strip) {
         strip = w->array.rows[trni_strip_kernel(&w->array, lanes - done)];
         trni_pairs_strip_of(&w->pairs, &w->p->a, words, m + done, (int)strip, k,
-                            (uint32_t *)(void *)(dst + done * trni_pairs_lines(words)), w->wild);
+                            (uint32_t *)(void *)(dst + done * (words->words + 1)), w->wild);
     }
 }
 

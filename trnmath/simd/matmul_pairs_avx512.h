@@ -125,14 +125,6 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static uint32_t trni_simd_pairs_least(const uint1
     return (uint32_t)_mm_extract_epi16(_mm_minpos_epu16(_mm512_castsi512_si128(z)), 0);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_flip(TRNI_PAIRS_FLIP_PARAMS)
-{
-    __m512 v[16];
-    for (int i = 0; i < 16; i++) v[i] = _mm512_loadu_ps((const float *)(const void *)(in + i * in_step));
-    trni_simd_turn_avx512(v);
-    for (int i = 0; i < 16; i++) _mm512_storeu_ps((float *)(void *)(out + i * out_step), v[i]);
-}
-
 /* ---- products ---- */
 
 /* Two vectors of columns; a's words are read where they stand, one row's after another. */

@@ -45,6 +45,16 @@ __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void trn
     }
 }
 
+/* out[j][i] = in[i][j] of 16 x 16 words. */
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_flip_avx512(uint32_t *out, int out_step, const uint32_t *in,
+                                                                 int in_step)
+{
+    __m512 v[16];
+    for (int i = 0; i < 16; i++) v[i] = _mm512_loadu_ps((const float *)(const void *)(in + i * in_step));
+    trni_simd_turn_avx512(v);
+    for (int i = 0; i < 16; i++) _mm512_storeu_ps((float *)(void *)(out + i * out_step), v[i]);
+}
+
 /* As trni_transpose: up to 16 lines into slots of `width` floats; lanes beyond `lanes` are not written. */
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_transpose_avx512(float *dst, size_t width, const uint16_t *slot,
                                                                        const float *lines, int64_t step, int lanes,

@@ -35,14 +35,10 @@ TRNI_TARGET_AVX512 TRNI_LEAN void trni_simd_unit_words(TRNI_UNIT_WORDS_PARAMS)
     }
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_unit_turn(uint32_t *out, const uint32_t *word, int rows)
+TRNI_LEAN void trni_simd_unit_turn(uint32_t *out, const uint32_t *word, int rows)
 {
-    for (int r = 0; r < rows; r += 16, word += TRNI_UNIT_TILE, out += TRNI_UNIT_TILE) {
-        __m512 v[16];
-        for (int i = 0; i < 16; i++) v[i] = _mm512_loadu_ps((const float *)(const void *)(word + 16 * i));
-        trni_simd_turn_avx512(v);
-        for (int i = 0; i < 16; i++) _mm512_storeu_ps((float *)(void *)(out + 16 * i), v[i]);
-    }
+    for (int r = 0; r < rows; r += TRNI_UNIT_WORDS, word += TRNI_UNIT_TILE, out += TRNI_UNIT_TILE)
+        trni_simd_flip_avx512(out, TRNI_UNIT_WORDS, word, TRNI_UNIT_ROWS);
 }
 
 /* 16 rows by 16 columns at a time: 16 sums, a line of b, and a's numbers straight from memory. */
