@@ -1,7 +1,7 @@
 #!/bin/sh
 # NKI's older spelling, where instructions return their results: kernels of tests/cli/lib/check_nki_sugar.py, and masks
 # of every shape (check_nki_masks.py), against NumPy; whole kernels of models in both spellings (check_nki_kernels.py);
-# and what is refused in either, in which words (check_nki_refusals.py).
+# what is refused in either, in which words (check_nki_refusals.py); what has room together (check_nki_memory.py).
 # Usage: tests/cli/nki_sugar.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
@@ -35,7 +35,7 @@ ${CC:-cc} -std=gnu11 -O1 -DTRN_NO_INTRINSICS=1 -fPIC -shared -fvisibility=hidden
 PYTHONPATH=$PWD/site
 export PYTHONPATH
 
-for check in check_nki_sugar check_nki_masks check_nki_kernels check_nki_refusals; do
+for check in check_nki_sugar check_nki_masks check_nki_kernels check_nki_refusals check_nki_memory; do
     "$python" "$root/tests/cli/lib/$check.py" >log 2>&1 || fail "$check.py: $(tail -n 60 log)"
     grep -q '^Ran [1-9][0-9]* tests' log || fail "$check.py ran nothing: $(cat log)"
 done

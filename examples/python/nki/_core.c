@@ -26,6 +26,7 @@ static PyObject *refuse(const char *format, ...)
 #include "_places.h"
 #include "_hbm.h"
 #include "_objects.h"
+#include "_aside.h"
 #include "_memory.h"
 #include "_views.h"
 #include "_instruction.h"
@@ -95,6 +96,12 @@ static PyObject *core_tiles(core_object *self, PyObject *unused)
             Py_XDECREF(one);
             if (!set) return NULL;
         }
+        for (const owner *o = self->aside[space].outside; o; o = o->next) {
+            PyObject *one = Py_BuildValue("(iK)", space, (unsigned long long)o->serial);
+            if (!one || PySet_Add(set, one)) Py_CLEAR(set);
+            Py_XDECREF(one);
+            if (!set) return NULL;
+        }
     }
     return set;
 }
@@ -111,6 +118,7 @@ static PyObject *core_settle(core_object *self, PyObject *unused)
 static PyObject *core_written(core_object *self, PyObject *view)
 {
     if (!is_tensor(view)) return refuse("not a tensor");
+    if (tiles_here(self, &view, 1)) return NULL;
     trn_core_written(self->core, ((tensor *)view)->t);
     if (failed(self)) return NULL;
     Py_RETURN_NONE;
@@ -120,6 +128,7 @@ static PyObject *core_written(core_object *self, PyObject *view)
 static PyObject *core_result(core_object *self, PyObject *view)
 {
     if (!is_tensor(view)) return refuse("not a tensor");
+    if (tiles_here(self, &view, 1)) return NULL;
     if (trn_tensor_elements(((tensor *)view)->t)) trn_core_result(self->core, seen_by_calls((tensor *)view));
     if (failed(self)) return NULL;
     Py_RETURN_NONE;
@@ -140,10 +149,12 @@ static PyObject *core_indirect(core_object *self, PyObject *args)
     long long count, inner;
     if (!PyArg_ParseTuple(args, "OOLL", &data, &index, &count, &inner)) return NULL;
     if (!is_tensor(data) || !is_tensor(index)) return refuse("indirect: data and index are tensors");
-    const trn_indirect_args a = { .data = seen_by_calls((tensor *)data),
-                                  .index = seen_by_calls((tensor *)index),
-                                  .count = count,
-                                  .inner = inner };
+    PyObject *const both[2] = { data, index };
+    if (tiles_here(self, both, 2)) return NULL;
+    for (int i = 0; i < 2; i++) ((tensor *)both[i])->owner->pinned = true;
+    const trn_indirect_args a = {
+        .data = seen_by_calls((tensor *)data), .index = seen_by_calls((tensor *)index), .count = count, .inner = inner
+    };
     const trn_tensor t = trn_core_indirect(self->core, &a);
     if (failed(self)) return NULL;
     return tensor_new(((tensor *)data)->owner, &t, ((tensor *)data)->dtype);
@@ -165,6 +176,7 @@ static PyMethodDef core_methods[] = {
     { "indirect", (PyCFunction)core_indirect, METH_VARARGS, "a view whose elements an index tile chooses" },
     { "settle", (PyCFunction)core_settle, METH_NOARGS, "what waits is done" },
     { "written", (PyCFunction)core_written, METH_O, "the caller has filled a tile" },
+    { "fits", (PyCFunction)core_fits, METH_NOARGS, "at the end: what lived at the same time fits" },
     { "result", (PyCFunction)core_result, METH_O, "the caller looks at a tensor, all of which was written" },
     { "part", (PyCFunction)core_part, METH_VARARGS, "which program of a grid it runs" },
     { NULL, NULL, 0, NULL },

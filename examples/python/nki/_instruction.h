@@ -161,12 +161,7 @@ static int put_view(PyObject *value, char *args, const field *f)
         Py_XDECREF(why);
         return -1;
     }
-    const owner *o = ((tensor *)value)->owner;
-    if (o->tile && !o->placed && o->slot >= 0 && o->core->core->memory[o->space].tile[o->slot].serial != o->serial) {
-        refuse("%s: '%s' had not been used for longest when there was no room, and its memory went to another tile",
-               f->name, o->name);
-        return -1;
-    }
+    if (tile_here(((tensor *)value)->owner)) return -1;
     const trn_tensor t = seen_by_calls((tensor *)value);
     memcpy(args + f->at, &t, sizeof t);
     return 0;
@@ -337,19 +332,31 @@ static PyTypeObject instruction_type = {
     .tp_doc = "One instruction of nki.isa: called with a core and its arguments in the order of names().",
 };
 
+static int fields_put(const instruction *self, PyObject *const *given, Py_ssize_t count, char *args, scratch *room)
+{
+    memset(args, 0, ARGS_BYTES);
+    for (Py_ssize_t i = 1; i < count; i++) {
+        const field *f = &self->fields[i - 1];
+        if (f->kind == END) return refuse("%s has fewer arguments", self->row->name), -1;
+        if (put(given[i], args, f, room)) return -1;
+    }
+    return 0;
+}
+
 /* The args of a core and arguments by position; the core, or null and a sentence. */
 static core_object *instruction_fill(const instruction *self, PyObject *const *given, Py_ssize_t count, char *args,
                                      scratch *room)
 {
-    memset(args, 0, ARGS_BYTES);
     if (count < 1 || !PyObject_TypeCheck(given[0], &core_type))
         return (core_object *)refuse("%s: a core, then its arguments by position", self->row->name);
-    for (Py_ssize_t i = 1; i < count; i++) {
-        const field *f = &self->fields[i - 1];
-        if (f->kind == END) return (core_object *)refuse("%s has fewer arguments", self->row->name);
-        if (put(given[i], args, f, room)) return NULL;
+    core_object *core = (core_object *)given[0];
+    use_begins(core);
+    for (int turn = 0, more = 1; more; turn++) {
+        if (fields_put(self, given, count, args, room)) return NULL;
+        more = use_settles(core, turn > 0);
+        if (more < 0) return NULL;
     }
-    return (core_object *)given[0];
+    return core;
 }
 
 static PyObject *instruction_ended(const core_object *core, trn_status status)

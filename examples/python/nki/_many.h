@@ -215,7 +215,10 @@ static PyObject *core_barrier(core_object *self, PyObject *args)
     memset(&a, 0, sizeof a);
     if (!PyArg_ParseTuple(args, "OOi", &data, &list, &engine)) return NULL;
     if (!self->rank) Py_RETURN_NONE;
-    if (data != Py_None && PyObject_TypeCheck(data, &tensor_type)) a.data = ((tensor *)data)->t;
+    if (data != Py_None && PyObject_TypeCheck(data, &tensor_type)) {
+        if (tiles_here(self, &data, 1)) return NULL;
+        a.data = ((tensor *)data)->t;
+    }
     if (list != Py_None) {
         a.count = ranks_of(list, cores, 64);
         if (a.count < 0) return NULL;
@@ -239,6 +242,8 @@ static PyObject *core_sendrecv(core_object *self, PyObject *args)
         return NULL;
     if (!self->rank)
         return refuse("sendrecv: the kernel runs on one core; start it with a grid of two, kernel[2](...)");
+    PyObject *const both[2] = { dst, src };
+    if (tiles_here(self, both, 2)) return NULL;
     a.dst = ((tensor *)dst)->t;
     a.src = ((tensor *)src)->t;
     a.dma_engine = gpsimd ? TRN_DMA_ENGINE_GPSIMD : TRN_DMA_ENGINE_DMA;
@@ -285,6 +290,10 @@ static int views_of(PyObject *list, trn_tensor *view)
         PyObject *item = PySequence_Fast_GET_ITEM(fast, i);
         if (!PyObject_TypeCheck(item, &tensor_type)) {
             refuse("a %s is no tensor", Py_TYPE(item)->tp_name);
+            count = -1;
+            break;
+        }
+        if (tile_here(((tensor *)item)->owner)) {
             count = -1;
             break;
         }
@@ -343,6 +352,7 @@ static int counts_of(PyObject *given, trn_cores_collective_args *a)
     if (!PyArg_ParseTuple(given, "Opp", &metadata, &known, &places)) return -1;
     if (!PyObject_TypeCheck(metadata, &tensor_type))
         return refuse("metadata_tensor is a %s, not a tensor", Py_TYPE(metadata)->tp_name), -1;
+    if (tile_here(((tensor *)metadata)->owner)) return -1;
     a->metadata = seen_by_calls((tensor *)metadata);
     a->recv_counts_known = known != 0;
     a->has_rdispls = places != 0;
@@ -355,7 +365,8 @@ static int collective_fill(PyObject *args, trn_cores_collective_args *a, collect
     PyObject *dsts, *srcs, *srcs1, *groups, *pairs, *channels, *counts;
     int op;
     if (!PyArg_ParseTuple(args, "sOOOOiiOOO", name, &dsts, &srcs, &srcs1, &groups, &a->collective_dim, &op, &pairs,
-                          &channels, &counts) || counts_of(counts, a))
+                          &channels, &counts) ||
+        counts_of(counts, a))
         return -1;
     const int count = views_of(dsts, room->dst), from = views_of(srcs, room->src), more = views_of(srcs1, room->src1);
     if (count < 0 || from < 0 || more < 0) return -1;
@@ -387,7 +398,12 @@ static PyObject *core_collective(core_object *self, PyObject *args)
     collective_room room;
     const char *name;
     memset(&a, 0, sizeof a);
-    if (collective_fill(args, &a, &room, &name)) return NULL;
+    use_begins(self);
+    for (int turn = 0, again = 1; again; turn++) {
+        if (collective_fill(args, &a, &room, &name)) return NULL;
+        again = use_settles(self, turn > 0);
+        if (again < 0) return NULL;
+    }
     if (!self->rank) Py_RETURN_NOTIMPLEMENTED;
     for (size_t i = 0; i < sizeof collectives / sizeof collectives[0]; i++) {
         if (strcmp(name, collectives[i].name) != 0) continue;

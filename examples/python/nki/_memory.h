@@ -3,7 +3,7 @@
  *
  * DOES: begins a core with its options; takes tiles, where there is room or where a kernel says; registers memory in
  *     HBM, a caller's buffer or its own.
- * DOES NOT: share cores (_many.h).
+ * DOES NOT: share cores (_many.h); know what to do where there is no room (_aside.h).
  */
 
 /* ---- Core ---- */
@@ -98,6 +98,7 @@ static void core_dealloc(core_object *self)
     for (int i = 0; i < 2; i++) free(self->owners[i]);
     for (int i = 0; self->watched && i < TRNI_HBM_TENSORS; i++) hbm_state_drop(self->watched[i].state);
     free(self->watched);
+    for (int i = 0; i < 2; i++) free(self->aside[i].ended);
     free(self->trace.event);
     Py_XDECREF(self->observer);
     Py_XDECREF(self->pending);
@@ -119,68 +120,6 @@ static owner *owner_new(core_object *core, int space, const char *name)
     return o;
 }
 
-/* The last place of so many bytes that is free in these quadrants and does not meet [from, to); -1: there is none. */
-static int64_t place_apart(const trni_memory *m, const trni_tenant *t, int64_t bytes, int64_t from, int64_t to)
-{
-    const int q = (int)t->at.p / TRNI_QUADRANT, q_end = (int)(t->at.p_end - 1) / TRNI_QUADRANT + 1;
-    int cursor[TRNI_QUADRANTS] = { 0 };
-    int64_t b = 0, b_end, found = -1;
-    for (; trni_memory_run(m, q, q_end, cursor, &b, &b_end); b = b_end) {
-        const int64_t part[2][2] = { { b, b_end < from ? b_end : from }, { b > to ? b : to, b_end } };
-        for (int i = 0; i < 2; i++) {
-            int64_t at = (part[i][1] - bytes) / TRNI_TILE_ALIGN * TRNI_TILE_ALIGN;
-            if (m->bank_bytes && at >= 0 && bytes <= m->bank_bytes &&
-                at / m->bank_bytes != (at + bytes - 1) / m->bank_bytes)
-                at = (at + bytes - 1) / m->bank_bytes * m->bank_bytes - trni_align_up(bytes, TRNI_TILE_ALIGN);
-            if (part[i][1] >= bytes && at >= part[i][0]) found = at;
-        }
-    }
-    return found;
-}
-
-/* A tile that the core has placed goes out of the way of one that has an address: its bytes, what was written of them,
- * and all views of it. False: there is no other place. */
-static bool tile_moves(core_object *self, int space, int slot, int64_t from, int64_t to)
-{
-    trni_memory *m = &self->core->memory[space];
-    const trni_tenant was = m->tile[slot];
-    const int64_t bytes = was.at.b_end - was.at.b, at = place_apart(m, &was, bytes, from, to);
-    owner *o = self->owners[space] ? self->owners[space][slot] : NULL;
-    const trni_memory_request ask = { was.name, (int)was.at.p, (int)(was.at.p_end - was.at.p), bytes, was.anything };
-    trn_error error;
-    int now;
-    if (!o || at < 0) return false;
-    m->place = at + 1;
-    const trn_status status = trni_memory_take(m, &ask, &now, &error);
-    m->place = 0;
-    if (status) return false;
-    trni_tenant *t = &m->tile[now];
-    const double ready_s = trni_history_end(&self->core->history, &m->tile[slot]);
-    t->ready_s = ready_s > t->ready_s ? ready_s : t->ready_s;
-    t->unwritten = was.unwritten;
-    t->serial = was.serial;
-    t->wrote = was.wrote;
-    t->wrote_name = was.wrote_name;
-    t->brought = was.brought;
-    for (int64_t p = was.at.p; p < was.at.p_end; p++)
-        for (int64_t i = 0; i < bytes; i++) {
-            const int64_t source = p * m->pitch + was.at.b + i, target = p * m->pitch + at + i;
-            m->base[target] = m->base[source];
-            trni_bits_fill(m->written, target, target + 1, m->written[source / 64] >> (source % 64) & 1);
-            if (m->by_matmul)
-                trni_bits_fill(m->by_matmul, target, target + 1, m->by_matmul[source / 64] >> (source % 64) & 1);
-        }
-    trni_core_give(self->core, m, slot);
-    if (self->placed[space]) self->placed[space][now] = false;
-    self->owners[space][slot] = NULL;
-    self->owners[space][now] = o;
-    self->tiles[space][now] = self->tiles[space][slot];
-    o->slot = now;
-    o->whole.data = (char *)o->whole.data + (at - was.at.b);
-    for (tensor *view = o->views; view; view = view->next) view->t.data = (char *)view->t.data + (at - was.at.b);
-    return true;
-}
-
 /* Tiles that the kernel placed make room for one that it places on them: what they are is what is written there now. A
  * tile that the core placed goes elsewhere; where it cannot: -1 and a sentence. 0: there is no such place. */
 static int place_is_free(core_object *self, const trn_core_tile_args *a, int64_t byte, int64_t bytes)
@@ -199,12 +138,16 @@ static int place_is_free(core_object *self, const trn_core_tile_args *a, int64_t
         if (t->at.b >= byte + bytes || end <= byte) continue;
         if (self->placed[a->space] && self->placed[a->space][i]) {
             trni_core_give(core, m, i);
-        } else if (!tile_moves(self, (int)a->space, i, byte, byte + bytes)) {
-            refuse("'%s' is to lie at byte %lld of its partitions, where '%s' lies, for which there is no other room: "
-                   "give it an address, too",
+            continue;
+        }
+        owner *o = self->owners[a->space] ? self->owners[a->space][i] : NULL;
+        if (!o || o->pinned) {
+            refuse("'%s' is to lie at byte %lld of its partitions, where '%s' lies, which has to stay there: give that "
+                   "an address, too",
                    a->name, (long long)byte, t->name);
             return -1;
         }
+        if (tile_goes(o)) return -1;
     }
     return 1;
 }
@@ -230,24 +173,16 @@ static void place_here(place *p, const owner *o)
     snprintf(p->name, sizeof p->name, "%s", o->name);
 }
 
-/* Which tile of the memory a view of a whole one is. */
+/* A view of a whole tile is its owner's. */
 static void owner_find(owner *o)
 {
     const trni_memory *m = &o->core->core->memory[o->space];
-    o->slot = -1;
-    if (trn_tensor_elements(o->whole) == 0) return;
     const int64_t at = (char *)o->whole.data - m->base;
     const trni_segment *s = trni_memory_find(m, at / m->pitch, at % m->pitch);
     if (!s || s->tile < 0) return;
-    o->slot = s->tile;
     o->serial = m->tile[s->tile].serial;
-    if (o->core->placed[o->space]) o->core->placed[o->space][o->slot] = o->placed;
-    place **all = &o->core->tiles[o->space];
-    if (!*all) *all = (place *)pool_take(TRNI_TILES * sizeof **all);
-    if (*all) place_here(&(*all)[o->slot], o);
-    owner ***owners = &o->core->owners[o->space];
-    if (!*owners) *owners = (owner **)calloc(TRNI_TILES, sizeof **owners);
-    if (*owners) (*owners)[o->slot] = o;
+    if (o->core->placed[o->space]) o->core->placed[o->space][s->tile] = o->placed;
+    owner_has(o, s->tile);
 }
 
 static int64_t partition_bytes(const trn_core_tile_args *a)
@@ -255,40 +190,6 @@ static int64_t partition_bytes(const trn_core_tile_args *a)
     int64_t bytes = (int64_t)trn_format_bytes(a->format);
     for (int i = 1; i < a->rank; i++) bytes *= a->shape[i];
     return bytes;
-}
-
-/* When the instructions end that used a tile last; < 0: none has. */
-static double last_use(const trn_core *core, const trni_tenant *t)
-{
-    const int64_t bytes = (t->at.p_end - t->at.p) * (t->at.b_end - t->at.b);
-    double end_s = t->access < 0 && t->unwritten >= bytes ? -1 : t->ready_s;
-    for (int i = t->access; i >= 0; i = core->history.access[i].next)
-        if (core->history.access[i].end_s > end_s) end_s = core->history.access[i].end_s;
-    return end_s;
-}
-
-/* Python keeps a tile as long as a variable names it; NKI's compiler gives its memory to others after its last use. So
- * where there is no room the tile goes that nobody has used for longest. put_view() refuses what uses it afterwards. */
-static void make_room(core_object *self, const trn_core_tile_args *a, int64_t bytes)
-{
-    trn_core *core = self->core;
-    trni_memory *m = &core->memory[a->space];
-    const trni_memory_request ask = { "", a->start_partition, (int)a->shape[0], bytes, false };
-    while (trni_memory_place(m, &ask) < 0) {
-        int oldest = -1, idle = -1; /* idle: nobody has used it yet; the first of these goes last */
-        double oldest_s = 0;
-        for (int i = 0; i < m->tiles; i++) {
-            if (!m->tile[i].live) continue;
-            const double used_s = last_use(core, &m->tile[i]);
-            if (used_s < 0 && (idle < 0 || m->tile[i].serial < m->tile[idle].serial)) idle = i;
-            if (used_s < 0 || (oldest >= 0 && used_s >= oldest_s)) continue;
-            oldest = i;
-            oldest_s = used_s;
-        }
-        if (oldest < 0) oldest = idle;
-        if (oldest < 0) return;
-        trni_core_give(core, m, oldest);
-    }
 }
 
 /* tile(name, space, format, shape, dtype, start_partition=0, byte=-1, no_poison=False): byte >= 0: where in each
@@ -324,15 +225,22 @@ static PyObject *core_tile(core_object *self, PyObject *args)
         o->placed = self->placed[space] != NULL;
         self->core->memory[space].place = byte + 1;
     }
-    if (!o->placed && takes) make_room(self, &a, partition_bytes(&a));
-    o->whole = trn_core_tile(self->core, &a);
+    const bool waits = takes && !o->placed && !has_room(&self->core->memory[space], &a, partition_bytes(&a));
+    o->whole = waits ? trni_tile_view(&self->core->memory[space], &a) : trn_core_tile(self->core, &a);
     if (legal) self->core->memory[space].place = 0;
     if (failed(self)) {
         Py_DECREF(o);
         return NULL;
     }
     o->tile = true;
-    owner_find(o);
+    if (takes) {
+        place_here(&o->made, o);
+        life_begins(o, &a, partition_bytes(&a), o->placed ? byte : -1);
+        if (waits)
+            tile_waits(o, &a, partition_bytes(&a));
+        else
+            owner_find(o);
+    }
     explicit_strides(&o->whole);
     PyObject *made = tensor_new(o, &o->whole, dtype);
     Py_DECREF(o);

@@ -7,6 +7,24 @@
 
 /* ---- a core ---- */
 
+/* A tile's life in program order: from the first call that uses it to the last. */
+typedef struct life {
+    uint64_t first, last; /* 0: none has */
+    int64_t bytes, at;    /* of a partition; at: where the kernel has placed it, or -1 */
+    int quadrant, quadrant_end;
+    int line; /* that made it; 0: not known */
+    char name[TRNI_TILE_NAME];
+} life;
+
+/* What _aside.h keeps of a memory. */
+typedef struct aside {
+    uint64_t since;            /* the first call that put numbers out; 0: none has */
+    uint64_t returns;          /* of tiles with numbers in them */
+    life *ended;               /* of tiles that are no more, and were used after that */
+    int64_t ends, room, bytes; /* bytes: that lie outside */
+    struct owner *outside;     /* a list */
+} aside;
+
 typedef struct core_object {
     PyObject_HEAD trn_core *core; /* its own, or one of many */
     trn_core own;
@@ -27,6 +45,9 @@ typedef struct core_object {
     bool apart;               /* they run one after the other */
     bool no_races;            /* nobody asks who of them uses what */
     place now;                /* the kernel's line that a transfer comes from */
+    uint64_t step;            /* calls so far that use tiles: program order */
+    aside aside[2];           /* of SBUF and PSUM */
+    bool shuffled;            /* a tile went that the call has looked up */
 } core_object;
 
 /* Memory that views look into. */
@@ -45,6 +66,12 @@ typedef struct owner {
     int boxes, room;
     char name[64];
     struct tensor *views;
+    place made;
+    life life;
+    bool outside, lost, pinned; /* outside: it has no memory now; lost: nor numbers; pinned: to its address */
+    trni_tenant was;            /* outside: what it was */
+    char *kept;                 /* and its numbers, if there are any */
+    struct owner *next, **link; /* of those outside */
 } owner;
 
 typedef struct tensor {
@@ -88,10 +115,13 @@ static int failed(core_object *self)
     return 1;
 }
 
+static void aside_ends(owner *self); /* _aside.h */
+
 /* The tile's memory goes back, unless another tile was placed on it meanwhile. */
 static void owner_free(owner *self)
 {
     trn_core *core = self->core->core;
+    aside_ends(self);
     if (!self->core->begun || self->slot < 0) return;
     trni_memory *m = &core->memory[self->space];
     struct owner **owners = self->core->owners[self->space];

@@ -385,6 +385,13 @@ static void copy_in(const trn_tensor *t, int axis, char *to, const char **from)
     for (int64_t i = 0; i < t->shape[axis]; i++) copy_in(t, axis + 1, to + i * t->stride[axis] * (int64_t)bytes, from);
 }
 
+/* Its numbers are there for the host. */
+static int tile_seen(tensor *self)
+{
+    PyObject *view = (PyObject *)self;
+    return self->owner->tile ? tiles_here(self->owner->core, &view, 1) : 0;
+}
+
 /* The codes, packed. */
 static PyObject *tensor_tobytes(tensor *self, PyObject *unused)
 {
@@ -393,6 +400,7 @@ static PyObject *tensor_tobytes(tensor *self, PyObject *unused)
     for (int i = 0; i < self->t.rank; i++) bytes *= self->t.shape[i];
     PyObject *made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes);
     if (!made || !bytes) return made;
+    if (tile_seen(self)) return Py_DECREF(made), NULL;
     char *to = PyBytes_AS_STRING(made);
     copy_out(&self->t, 0, (const char *)self->t.data, &to);
     return made;
@@ -404,7 +412,7 @@ static PyObject *tensor_into(tensor *self, PyObject *buffer)
     Py_buffer b;
     int64_t bytes = (int64_t)trn_format_bytes(self->t.format);
     for (int i = 0; i < self->t.rank; i++) bytes *= self->t.shape[i];
-    if (PyObject_GetBuffer(buffer, &b, PyBUF_WRITABLE)) return NULL;
+    if (tile_seen(self) || PyObject_GetBuffer(buffer, &b, PyBUF_WRITABLE)) return NULL;
     const bool fits = b.len == bytes;
     char *to = (char *)b.buf;
     if (fits && bytes) copy_out(&self->t, 0, (const char *)self->t.data, &to);
@@ -424,7 +432,7 @@ static PyObject *tensor_dtype(tensor *self, void *unused)
 static PyObject *tensor_frombytes(tensor *self, PyObject *codes)
 {
     Py_buffer b;
-    if (PyObject_GetBuffer(codes, &b, PyBUF_SIMPLE)) return NULL;
+    if (tile_seen(self) || PyObject_GetBuffer(codes, &b, PyBUF_SIMPLE)) return NULL;
     int64_t bytes = (int64_t)trn_format_bytes(self->t.format);
     for (int i = 0; i < self->t.rank; i++) bytes *= self->t.shape[i];
     if (b.len == bytes && bytes) {

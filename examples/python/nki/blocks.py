@@ -11,7 +11,9 @@ except ImportError:
 
 
 class Blocks:
-    """counts x tiles of [P, ...]; indexed by numbers first. A tile takes memory once it is used."""
+    """counts x tiles of [P, ...]; indexed by numbers first. A tile is made, and filled, once it is used."""
+
+    fill = None  # the number that nl.full puts into all of them
 
     def __init__(self, counts, shape, dtype, buffer, name):
         self.counts, self.inner, self.dtype, self.buffer = tuple(counts), tuple(shape), dtype, buffer
@@ -34,7 +36,13 @@ class Blocks:
             address = None
             if hasattr(self.buffer, "address"):
                 address = language._placed(self.buffer, place, self.inner, self.dtype)
-            self.held[place] = language.ndarray(self.inner, self.dtype, self.buffer, self.name, address)
+            name = f"{self.name or 'tile'}[{', '.join(map(str, place))}]"
+            made = self.held[place] = language.ndarray(self.inner, self.dtype, self.buffer, name, address)
+            if self.fill is not None:
+                core = made.core
+                waits, core.pending = core.pending, None  # what waits is not about this tile
+                language.fill(made, self.fill)
+                core.pending = waits
         return self.held[place]
 
     def _split(self, key):

@@ -137,8 +137,15 @@ def ones(shape, dtype, buffer=sbuf, name="", mask=None, **_):
     return full(shape, 1, dtype, buffer, name, mask)
 
 
-def full(shape, fill_value, dtype, buffer=sbuf, name="", mask=None, **_):
+def fill(tile, value):
+    """memset of all of a new tile."""
     from . import isa
+    isa.memset(tile, value)
+    if value and tile.space == _tensor.PSUM:
+        _simulator().preset(tile)
+
+
+def full(shape, fill_value, dtype, buffer=sbuf, name="", mask=None, **_):
     if mask is not None:
         from . import sugar
         return sugar.full(shape, fill_value, dtype, mask, _space_of(buffer or sbuf))
@@ -147,10 +154,10 @@ def full(shape, fill_value, dtype, buffer=sbuf, name="", mask=None, **_):
         from .arrays import Given
         array = Given(_np.full(shape, fill_value), _dtypes.of(dtype)).array
         return _current().hbm(name or "hbm", _dtypes.of(dtype).format, made.shape, _dtypes.of(dtype), array)
-    for tile in getattr(made, "tiles", [made]):
-        isa.memset(tile, fill_value)
-        if fill_value and tile.space == _tensor.PSUM:
-            _simulator().preset(tile)
+    if isinstance(made, NkiTensor):
+        fill(made, fill_value)
+    else:
+        made.fill = fill_value
     return made
 
 

@@ -123,6 +123,7 @@ class _Launch:
             kwargs = {name: self.argument(core, a, name) for name, a in self.kwargs.items()}
             result = self.function(*args, **kwargs)
             core.settle()
+            core.fits()
         except _core.Error as trouble:
             said = f"{trouble} ({_where(trouble, self.function)}, generation {core.generation})"
             raise _core.Error("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in said)) from None
@@ -157,8 +158,7 @@ class _Launch:
             try:
                 result.core.result(result)
             except _core.Error as trouble:
-                code = getattr(self.function, "__code__", None)
-                of = f"{os.path.basename(code.co_filename)}, line {code.co_firstlineno}, " if code else ""
+                of = _line_of(self.function)
                 raise _core.Error(f"{trouble} (returned by {self.function.__name__}, {of}generation "
                                   f"{result.core.generation})") from None
         elif isinstance(result, (list, tuple)):
@@ -268,7 +268,15 @@ def make_core(**options):
 def _where(trouble, function):
     """The kernel's line: the innermost frame that does not lie in this package."""
     frames = [f for f in traceback.extract_tb(trouble.__traceback__) if not f.filename.startswith(INSIDE)]
-    return f"{frames[-1].filename.rsplit('/', 1)[-1]}, line {frames[-1].lineno}" if frames else function.__name__
+    if frames:
+        return f"{frames[-1].filename.rsplit('/', 1)[-1]}, line {frames[-1].lineno}"
+    return _line_of(function) + function.__name__
+
+
+def _line_of(function):
+    """Where a kernel begins: "file.py, line 12, "; nothing of what is no Python."""
+    code = getattr(function, "__code__", None)
+    return f"{os.path.basename(code.co_filename)}, line {code.co_firstlineno}, " if code else ""
 
 
 def _result(value):

@@ -299,7 +299,8 @@ class Refusals(unittest.TestCase):
 
         def many():
             tiles = [nl.zeros((128, 16 * 1024), nl.float32) for _ in range(5)]
-            nisa.tensor_copy(tiles[4], tiles[0])
+            for tile in tiles:
+                nisa.tensor_copy(tile, tile)
 
         def shapes():
             a, b = nl.zeros((128, 4), nl.float32), nl.zeros((128, 5), nl.float32)
@@ -319,7 +320,7 @@ class Refusals(unittest.TestCase):
 
         for kernel, says in ((unwritten, "which nothing has written"),
                              (large, "bytes per partition; SBUF of Trainium2 has"),
-                             (partitions, "there are 128"), (many, "its memory went to another tile"),
+                             (partitions, "there are 128"), (many, "lives at the same time does not fit"),
                              (shapes, "128 partitions of 5 elements"), (operator, "exp is no operator"),
                              (host, "data2 is a list, not a tensor"), (alone, "runs on one core")):
             text = refusal(self, kernel)

@@ -470,8 +470,8 @@ def one_bank(p, q):
 
 
 @older.jit
-def in_the_way(p, full):
-    """c lies where a is to lie, and goes elsewhere if there is room."""
+def in_the_way(p, full, again=False):
+    """c lies where a is to lie, and goes elsewhere; big leaves no room for it if it is used again."""
     out = ol.ndarray((128, 64), dtype=p.dtype, buffer=ol.shared_hbm)
     c = ol.ndarray((128, 64), dtype=np.float32)
     c[...] = ol.load(p[0])
@@ -480,6 +480,8 @@ def in_the_way(p, full):
     a = ol.ndarray((128, 64), dtype=np.float32, buffer=ncc.sbuf.mod_alloc(base_addr=0), name="a")
     a[...] = ol.load(p[1])
     ol.store(out, value=ol.add(a, c))
+    if again:
+        big += 1.0
     return out
 
 
@@ -496,9 +498,10 @@ class Addresses(Case):
         np.testing.assert_allclose(out[0], q[0].T @ q[0], rtol=1e-5)
 
     def test_a_tile_in_the_way(self):
-        np.testing.assert_array_equal(older.simulate_kernel(in_the_way, np.stack([X, 2 * X]), False), 3 * X)
-        self.refused(lambda: older.simulate_kernel(in_the_way, np.stack([X, X]), True), "'a' is to lie at byte 0",
-                     "for which there is no other room: give it an address, too")
+        for full in (False, True):
+            np.testing.assert_array_equal(older.simulate_kernel(in_the_way, np.stack([X, 2 * X]), full), 3 * X)
+        self.refused(lambda: older.simulate_kernel(in_the_way, np.stack([X, X]), True, True),
+                     "does not fit: with 'a', 256 bytes, made in line", "'tile' 256 (line", "room for 0")
 
 
 # ---- where engines begin, and which shapes agree ----
