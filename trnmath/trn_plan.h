@@ -121,13 +121,14 @@ TRNI_DRIVER bool trni_plan_check_tp(const trni_plan_work *w, trn_plan *p)
     };
     trni_plan_tp_text(w, p, text);
     const bool looks = m->linear_layers < m->layers; /* has it layers with keys and values? */
-    if (looks && m->heads % t)
-        return trni_plan_refuse(p, TRN_PLAN_HEADS, "%lld heads do not divide by %s", (long long)m->heads, text);
+    if (looks && m->heads % t && !w->a.pad_heads)
+        return trni_plan_refuse(p, TRN_PLAN_HEADS, "%lld heads do not divide by %s, unless more are added (pad_heads)",
+                                (long long)m->heads, text);
     if (m->linear_layers && (m->linear_heads % t || (m->linear_key_heads % t && t % m->linear_key_heads)))
         return trni_plan_refuse(p, TRN_PLAN_HEADS, "%lld heads of linear layers, %lld of keys, do not divide by %s",
                                 (long long)m->linear_heads, (long long)m->linear_key_heads, text);
     const bool copied = !w->a.no_replicate_kv && t % m->kv_heads == 0;
-    if (looks && !m->kv_rank && m->kv_heads % t && !copied)
+    if (looks && !m->kv_rank && m->kv_heads % t && !copied && !(w->a.pad_heads && m->heads % t))
         return trni_plan_refuse(p, TRN_PLAN_KV_HEADS, "%lld KV heads do not divide by %s%s", (long long)m->kv_heads,
                                 text, t % m->kv_heads ? "" : ", and may not be copied (no_replicate_kv)");
     for (int i = 0; i < 3; i++)

@@ -144,7 +144,7 @@ TRN_API trn_plan_formats trn_plan_formats_default(const trn_plan_formats *asked,
     X(optimizer_states, 2, "states", "per parameter: Adam's two moments")                                             \
     X(tensor_share, 0.46, "share", "expected of TensorE's cycles in products: ten published training runs on trn1")   \
     X(hbm_share, 0.85, "share", "expected of HBM's rate reading weights and caches: published times of a token")     \
-    X(kernel_s, 19e-6, "s", "expected floor of an operation on a core: published times of a token, 32 to 126 layers") \
+    X(kernel_s, 19e-6, "s", "expected floor of an operation of a layer: published times of a token, 32 to 126 layers") \
     X(layer_kernels, 2, "kernels", "expected in a layer beside products and attention: norms, rotation, activation")  \
     X(spread, 1.25, "times", "four of five published times lie within expected / spread to expected x spread")         \
     X(convert_passes, 0, "passes", "of VectorE over weights that products do not take as stored; 0 = DMA converts them")
@@ -294,6 +294,7 @@ typedef struct trn_plan_args {
     bool no_sp;              /* no sequence parallelism; by default every plan has it whose tokens tp divides */
     trn_error *error;
     bool kv_pool;            /* decode: KV caches that do not fit may lie once in the memory of all of tp's chips */
+    bool pad_heads;          /* where tp does not divide the heads, zeros make more of them */
 } trn_plan_args;
 
 #if TRNI_BODIES

@@ -39,6 +39,7 @@ APP_TAKE(take_html, sp_options, html, value)
 APP_TAKE(take_trace, sp_options, trace, value)
 APP_TAKE(take_replicate_kv, sp_options, args.replicate_kv, true)
 APP_TAKE(take_no_replicate_kv, sp_options, args.no_replicate_kv, true)
+APP_TAKE(take_pad_heads, sp_options, args.pad_heads, true)
 APP_TAKE(take_uneven, sp_options, args.uneven_stages, true)
 APP_TAKE(take_no_sp, sp_options, args.no_sp, true)
 APP_TAKE(take_any_group, sp_options, args.ignore_groups, true)
@@ -180,6 +181,7 @@ static const app_option option[] = {
     { "--ranks-per-chip", "N", "tp's ranks are logical cores, N on a chip (default 1: chips)", take_ranks },
     { "--no-replicate-kv", NULL, "KV heads are not copied where tp is a multiple of them", take_no_replicate_kv },
     { "--replicate-kv", NULL, "they are, which is the default", take_replicate_kv },
+    { "--pad-heads", NULL, "where tp does not divide the heads, zeros make more of them", take_pad_heads },
     { "--uneven-stages", NULL, "the last stage may have fewer layers", take_uneven },
     { "--no-sp", NULL, "without sequence parallelism (default: wherever tp divides the tokens)", take_no_sp },
     { "--any-group", NULL, "do not ask the vendor's rules for replica groups", take_any_group },

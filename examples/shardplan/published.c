@@ -107,7 +107,7 @@ static int64_t rank_of(const published_job *row, const trn_plan_args *args, int6
     ask.microbatch = 0;
     *status = trn_plan_search(&ask, plan, PLANS, &list);
     for (int64_t i = 0; *status == TRN_OK && i < list.legal && i < list.kept && !rank; i++)
-        if (plan[i].tp == own.tp && plan[i].cp == 1 && plan[i].ep == 1 && plan[i].dp == own.dp && plan[i].pp == own.pp)
+        if (plan[i].tp_cores == own.tp_cores && plan[i].cp == 1 && plan[i].ep == 1 && plan[i].dp == own.dp && plan[i].pp == own.pp)
             rank = i + 1;
     *legal = list.legal;
     free(plan);
@@ -149,7 +149,7 @@ static trn_status add_row(app_table *t, evaluation *e, int i, double left_out_s)
     else app_missing(t);
     app_integer(t, legal);
     app_text(t, "%s", row->source);
-    app_text(t, "%s", row->outside ? row->outside : p.why);
+    app_text(t, "%s", p.why);
     return status;
 }
 
@@ -160,7 +160,7 @@ bool sp_published(app_table *table, char *why)
     memset(&e, 0, sizeof e);
     for (int i = 0; i < PUBLISHED_JOBS; i++) {
         e.net[i] = published_job_net(&published_jobs[i]);
-        if (!published_jobs[i].outside) e.row[e.rows++] = i;
+        if (i < PUBLISHED_FITTED) e.row[e.rows++] = i;
     }
     app_table_start(table, columns, sizeof columns / sizeof columns[0]);
     trn_status status = leave_out(&e, left_out_s);

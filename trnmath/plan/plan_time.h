@@ -14,6 +14,11 @@
  * Attention: on every core max(TensorE, ScalarE, VectorE, KV reads): scores and values never leave SBUF; of causal
  *     scores the masked half is skipped, encoders have all of them. Backward: five products instead of two, 2.5 times
  *     TensorE; twice VectorE.
+ * Floors: what an operation of a layer is expected to take beside its work, once, however many heads, sequences and
+ *     experts it is about, as compiled graphs have them.
+ * An encoder's forward pass waits for nobody: its floors run beside its work. Where what it keeps of a layer fits SBUF
+ *     (TRNI_RESIDENT_SHARE), products read weights alone from HBM, and the rest runs at VectorE's rate (assumed;
+ *     published passes of one sequence are faster than HBM passes would let them be).
  * A pooled KV cache: what lies in other chips comes as an all_to_all of tp's group, beside what HBM reads.
  * tp, a layer: two all_reduce of [tokens, hidden] forward, two backward; with sp as many reduce_scatter + all_gather,
  *     and two all_gather more backward, beside the products. Experts spread by ep: all_to_all before and after, each
@@ -75,6 +80,7 @@ typedef struct trni_plan_run {
     int64_t length;     /* tokens of a sequence; decode: that the cache holds */
     double tokens;      /* of a microbatch on one chip */
     double kept_bytes;  /* of one element on the wire, activations */
+    bool resident;      /* activations of a layer stay in SBUF */
     trni_plan_slice slice; /* the same numbers, as products see them */
 } trni_plan_run;
 
@@ -102,6 +108,21 @@ TRNI_FN double trni_plan_run_collective(const trni_plan_run *r, unsigned axes, t
     return trni_plan_run_s(r, trni_plan_work_collective(r->w, &r->place, axes, op, bytes, ranks_per_chip, algorithm));
 }
 
+/* An encoder's forward pass alone. */
+TRNI_FN bool trni_plan_run_encodes(const trni_plan_run *r)
+{
+    return r->w->m.bidirectional && r->job == TRN_JOB_PREFILL;
+}
+
+/* Input, residual, queries, keys and values, and the block's inner numbers, before and after their function. */
+TRNI_FN bool trni_plan_run_fits_sbuf(const trni_plan_run *r)
+{
+    const trn_model *m = &r->w->m;
+    const double each = 5 * (double)m->hidden + 2 * trni_plan_ceil_share(m->intermediate, r->t);
+    const double bytes = r->tokens * each * trni_plan_bytes_of(r->w->a.formats.activations);
+    return bytes <= r->w->chip.cores * trn_core_sbuf_bytes(r->w->chip.core) * TRNI_RESIDENT_SHARE;
+}
+
 /* So many tokens on a chip, of so many sequences. */
 TRNI_FN void trni_plan_run_tokens(trni_plan_run *r, int64_t sequences, int64_t length, double tokens)
 {
@@ -113,13 +134,22 @@ TRNI_FN void trni_plan_run_tokens(trni_plan_run *r, int64_t sequences, int64_t l
     r->slice.tokens = tokens;
     r->slice.routed = tokens * (double)r->w->m.experts_per_token * r->w->a.assumptions.expert_imbalance;
     r->slice.experts = r->w->m.experts / r->p->ep;
+    r->resident = trni_plan_run_encodes(r) && trni_plan_run_fits_sbuf(r);
 }
 
+TRNI_FN trni_plan_work_time trni_plan_run_product(const trni_plan_run *r, int64_t m, int64_t n, int64_t k, bool added)
+{
+    const int forward = r->resident ? TRNI_PLAN_HELD : TRNI_PLAN_ON_CHIP;
+    return trni_plan_product_time(r->w, m, n, k, added ? TRNI_PLAN_ADDED : forward);
+}
+
+/* `count` of a kind are one operation. */
 TRNI_FN void trni_plan_pass_product(const trni_plan_run *r, trni_plan_pass *pass, int64_t m, int64_t n, int64_t k,
                                     double count, bool added)
 {
-    const trni_plan_work_time t = trni_plan_work_product(r->w, m, n, k, added);
-    *(t.tensor ? &pass->products_s : &pass->reads_s) += count * (r->expected ? t.expected_s : t.time_s);
+    const trni_plan_work_time t = trni_plan_run_product(r, m, n, k, added);
+    const double work = count * (r->expected ? t.expected_s : t.time_s);
+    *(t.tensor ? &pass->products_s : &pass->reads_s) += work + trni_plan_run_floor(r, fmin(count, 1));
 }
 
 /* Backward: the gradient of the input [m, k], and that of the weights [k, n]. */
@@ -189,7 +219,7 @@ TRNI_FN double trni_plan_scores_time(const trni_plan_run *r, bool backward)
     const double vector = (backward ? 2 : 1) * scores * r->w->a.assumptions.vector_passes /
                           (core->vector_elements * core->vector_clock_hz);
     const double reads = fmax(s.bytes / trni_plan_run_hbm(r), trni_plan_pool_time(r, s.bytes));
-    return fmax(fmax(tensor, scalar), fmax(vector, reads)) + trni_plan_run_floor(r, ceil(s.pairs / chip->cores));
+    return fmax(fmax(tensor, scalar), fmax(vector, reads)) + trni_plan_run_floor(r, 1);
 }
 
 /* Of the mean layer. */
@@ -202,7 +232,8 @@ TRNI_FN double trni_plan_attention_time(const trni_plan_run *r, bool backward)
     return full + part * (linear / share + trni_plan_run_floor(r, 1));
 }
 
-/* Passes over HBM that belong to no product. */
+/* Passes that belong to no product: over HBM, or where numbers stay in SBUF over VectorE, which reads and writes in
+ * one. */
 TRNI_FN double trni_plan_elementwise_time(const trni_plan_run *r, bool sparse)
 {
     const trn_model *m = &r->w->m;
@@ -213,7 +244,10 @@ TRNI_FN double trni_plan_elementwise_time(const trni_plan_run *r, bool sparse)
     const double blocks = sparse || m->intermediate ? 1 : 0.5; /* of two with a norm and a residual each */
     const double elements = blocks * a->hidden_passes * r->tokens * (double)m->hidden / (r->p->sp ? (double)r->t : 1) +
                             a->inner_passes * (r->tokens * inner + routed);
-    return elements * trni_plan_bytes_of(r->w->a.formats.activations) / trni_plan_run_hbm(r) +
+    const trn_core_spec *core = r->w->chip.core;
+    const double vector = r->w->chip.cores * core->vector_elements * core->vector_clock_hz;
+    const double bytes = elements * trni_plan_bytes_of(r->w->a.formats.activations);
+    return (r->resident ? elements / 2 / vector : bytes / trni_plan_run_hbm(r)) +
            trni_plan_run_floor(r, a->layer_kernels);
 }
 
@@ -278,6 +312,17 @@ TRNI_FN void trni_plan_pass_collectives(const trni_plan_run *r, trni_plan_pass *
     pass->tp_s += 2 * trni_plan_tp_time(r, TRN_ALL_GATHER, all);
 }
 
+/* Floors beside the work: whichever is longer. */
+TRNI_FN void trni_plan_pass_overlap(const trni_plan_run *r, trni_plan_pass *pass, int products)
+{
+    const double floors = trni_plan_run_floor(r, products + 1 + r->w->a.assumptions.layer_kernels);
+    const double all = trni_plan_pass_work(pass), shrink = all > 0 ? fmax(all - floors, floors) / all : 1;
+    pass->products_s *= shrink;
+    pass->reads_s *= shrink;
+    pass->attention_s *= shrink;
+    pass->elementwise_s *= shrink;
+}
+
 TRNI_FN trni_plan_pass trni_plan_layer_pass(const trni_plan_run *r, bool sparse, bool backward)
 {
     trni_plan_pass pass;
@@ -286,6 +331,7 @@ TRNI_FN trni_plan_pass trni_plan_layer_pass(const trni_plan_run *r, bool sparse,
     trni_plan_pass_products(r, &pass, &list, backward);
     pass.attention_s = trni_plan_attention_time(r, backward);
     pass.elementwise_s = (backward ? 2 : 1) * trni_plan_elementwise_time(r, sparse);
+    if (r->expected && trni_plan_run_encodes(r)) trni_plan_pass_overlap(r, &pass, list.count);
     trni_plan_pass_collectives(r, &pass, sparse, backward);
     return pass;
 }

@@ -119,6 +119,34 @@ def one_instruction(kilobytes):
     return out
 
 
+def in_the_holes():
+    """c comes back last, and is larger than each hole beside a and b, which have to move once they were looked up."""
+    out = nl.ndarray((128, 40 * 256), nl.float32, nl.shared_hbm)
+    c = tile(100, "c")
+    nisa.memset(c, 5.0)
+    x, a, y, b = (tile(k, s) for k, s in ((20, "x"), (40, "a"), (64, "y"), (40, "b")))
+    for value, t in enumerate((x, a, y, b)):
+        nisa.memset(t, float(value))
+    nisa.tensor_tensor(a, b, c[:, :40 * 256], nl.add)
+    nisa.dma_copy(out, a)
+    return out
+
+
+def late(kilobytes):
+    """What t waited for it waits for when it comes back."""
+    out = nl.ndarray((128, 1024), nl.float32, nl.shared_hbm)
+    source, t = tile(4, "source"), tile(4, "t")
+    nisa.memset(source, 0.5)
+    for _ in range(8):
+        nisa.activation(source, nl.exp, source)
+    nisa.activation(t, nl.exp, source)
+    kept = [tile(kilobytes, f"big{i}") for i in range(3)]
+    for big in kept:
+        nisa.memset(big[:, 0:8], 1.0)
+    nisa.dma_copy(out, t)
+    return out
+
+
 def written_in_part(use):
     """Half of t is written when others need its room."""
     out = nl.ndarray((128, 1024), nl.float32, nl.shared_hbm)
@@ -180,6 +208,16 @@ class Tiles(unittest.TestCase):
             self.assertTrue((nki.simulate(one_instruction)(kilobytes) == 3).all())
         refused(self, lambda: nki.simulate(one_instruction)(75), "SBUF has 229376 bytes", "with 'c', 76800 bytes",
                 "'a' 76800 (line", "'b' 76800 (line", "room for 75776")
+
+    def test_operands_move_together(self):
+        self.assertTrue((nki.simulate(in_the_holes)() == 8).all())
+
+    def test_no_time_is_won_outside(self):
+        times = []
+        for kilobytes in (1, 210):
+            nki.simulate(late)(kilobytes)
+            times.append(nki.last_report().time_s)
+        self.assertEqual(times[0], times[1])
 
     def test_what_was_written_stays_known(self):
         got = nki.simulate(written_in_part)("rest")
