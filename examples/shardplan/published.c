@@ -107,7 +107,8 @@ static int64_t rank_of(const published_job *row, const trn_plan_args *args, int6
     ask.microbatch = 0;
     *status = trn_plan_search(&ask, plan, PLANS, &list);
     for (int64_t i = 0; *status == TRN_OK && i < list.legal && i < list.kept && !rank; i++)
-        if (plan[i].tp_cores == own.tp_cores && plan[i].cp == 1 && plan[i].ep == 1 && plan[i].dp == own.dp && plan[i].pp == own.pp)
+        if (plan[i].tp_cores == own.tp_cores && plan[i].cp == 1 && plan[i].ep == 1 && plan[i].dp == own.dp &&
+            plan[i].pp == own.pp)
             rank = i + 1;
     *legal = list.legal;
     free(plan);

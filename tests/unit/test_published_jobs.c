@@ -43,8 +43,8 @@ static void rows(void **state)
         const double s = published_job_s(row), ratio = p.expected_s > s ? p.expected_s / s : s / p.expected_s;
         if (!p.legal) fail_msg("%s: %s", row->model->name, p.why);
         if (!(p.bound_s <= p.time_s && p.time_s <= p.expected_s && p.time_s <= s))
-            fail_msg("%s, %s: %.3g s published, bound %.3g, ideal %.3g, expected %.3g", row->model->name, row->source, s,
-                     p.bound_s, p.time_s, p.expected_s);
+            fail_msg("%s, %s: %.3g s published, bound %.3g, ideal %.3g, expected %.3g", row->model->name, row->source,
+                     s, p.bound_s, p.time_s, p.expected_s);
         at->rows++;
         at->near += ratio <= 1.5;
         at->furthest = fmax(at->furthest, ratio);
@@ -122,6 +122,10 @@ static void operations(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(rows), cmocka_unit_test(padded), cmocka_unit_test(operations) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows),
+        cmocka_unit_test(padded),
+        cmocka_unit_test(operations),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
