@@ -73,7 +73,7 @@ fi
 say 'stage 2 of 4: packages'
 packages='gcc g++ cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib1g-dev'
 packages="$packages libsleef-dev python3-numpy python3-dev python3-pip python3-venv"
-packages="$packages man-db patch strace zsh ruby chromium"
+packages="$packages man-db patch strace zsh ruby chromium gappa"
 if [ $matrix = ON ]; then
     packages="$packages clang libomp-dev libopenmpi-dev openmpi-bin $(sh "$root/tests/house/platforms.sh" packages)"
 fi

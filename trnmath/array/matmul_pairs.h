@@ -19,7 +19,7 @@
  * number of them has a zero beside it.
  *
  * KNOWN FROM: Intel SDM volume 2 (VDPBF16PS); its order of roundings from 64,000,000 sums (measured), the flush and the
- *     limit of exponents likewise.
+ *     limit of exponents likewise, and proved (tests/proof/pairs.g).
  */
 #ifndef TRNI_ARRAY_MATMUL_PAIRS_H
 #define TRNI_ARRAY_MATMUL_PAIRS_H
