@@ -1,8 +1,9 @@
 #!/bin/sh
-# matrix.sh gcc|clang|aarch64 [BUILT]: builds digest.c with one compiler at several optimisation levels and in several dialects,
-# runs each build on every instruction set with several thread counts, and compares every answer with expected.txt.
-# Level 1 runs a thin cut through the matrix; level 2 (TRN_TEST_LEVEL=2) all of it. BUILT is the digest program of the
-# tests' own build, whose bodies `gcc -std=c11 -O2 -fopenmp` compiled: level 1 does not compile them so again.
+# matrix.sh gcc|clang|aarch64 [BUILT]: builds digest.c with one compiler at several optimisation levels and in several
+# dialects, runs each build on every instruction set with several thread counts, and compares every answer with
+# expected.txt. Level 1 runs a thin cut through the matrix; level 2 (TRN_TEST_LEVEL=2) all of it. BUILT is the digest
+# program of the tests' own build, whose bodies `gcc -std=c11 -O2 -fopenmp` compiled: level 1 does not compile them so
+# again.
 #
 # When the definition itself changes, and only then, renew the record:  digest/matrix.sh record > digest/expected.txt
 # which succeeds only if a plain build and one without intrinsics agree.

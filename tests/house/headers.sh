@@ -76,8 +76,8 @@ at_home() {
     available "$1"
 }
 
-# Two thirds of g++'s time with a room for one instruction set go into <immintrin.h>. C11 tries the room without any help;
-# C++ at level 1 reads that header compiled before, once for all rooms.
+# Two thirds of g++'s time with a room for one instruction set go into <immintrin.h>. C11 tries the room without any
+# help; C++ at level 1 reads that header compiled before, once for all rooms.
 ahead=
 if [ "$level" -lt 2 ] && [ "$family $machine" = 'gcc x86_64' ]; then
     echo '#include <immintrin.h>' >"$scratch/ahead.h"

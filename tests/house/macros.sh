@@ -23,7 +23,8 @@ for compiler in $(compilers); do
     awk -v ours="$root/trnmath/" -f "$root/tests/house/macros.awk" "$scratch/raw-dD" >"$scratch/told"
     sed -n 's/^seen //p' "$scratch/told" | sort -u | comm -23 "$scratch/want" - >"$scratch/list"
     fail_each "$scratch/list" "%s ($compiler): it was not seen, so this check is blind"
-    grep '^new ' "$scratch/told" | awk '$3 !~ /^TRNI?_/ { print $2 " leaves the macro " $3 " behind (defined in " $4 ")" }' |
+    grep '^new ' "$scratch/told" |
+        awk '$3 !~ /^TRNI?_/ { print $2 " leaves the macro " $3 " behind (defined in " $4 ")" }' |
         sort -u >"$scratch/list"
     fail_each "$scratch/list" "%s ($compiler); ours start with TRN_ or TRNI_"
     grep '^changed ' "$scratch/told" | awk '$3 !~ /^TRNI?_/ { print $2 " changes or removes the macro " $3 }' |

@@ -1,7 +1,7 @@
 #!/bin/sh
 # platforms.sh PLATFORM [PORTABLE]: builds a program for that platform, runs it there or under an emulator, and compares
-# every number and sentence it prints with PORTABLE, a portable build for this machine, which is made where none is given
-# (tests/CMakeLists.txt makes one for all platforms, in the same way). PLATFORM is one of
+# every number and sentence it prints with PORTABLE, a portable build for this machine, which is made where none is
+# given (tests/CMakeLists.txt makes one for all platforms, in the same way). PLATFORM is one of
 #
 #     gcc clang c++17 c++20             compilers and languages of this machine; C++ with g++ and with clang++
 #     musl                              another C library (musl-gcc)
