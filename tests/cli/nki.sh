@@ -26,8 +26,9 @@ fi
 
 # ---- a wheel, and what is no wheel ----
 
-# At level 1 what is quick to compile; kernels of every ISA are held against each other elsewhere.
-[ "${TRN_TEST_LEVEL:-1}" -ge 2 ] || export CFLAGS='-O1 -DTRN_NO_INTRINSICS=1'
+# At level 1 what is quick to compile; pip.sh compiles all of it.
+. "$root/tests/cli/lib/linked.sh"
+[ "${TRN_TEST_LEVEL:-1}" -ge 2 ] || export CFLAGS="-O1 $linked"
 
 "$python" "$folder/nki_build.py" . >built 2>err || { echo "FAILED: no wheel is built: $(tail -n 20 err)"; exit 1; }
 wheel=$(cat built)

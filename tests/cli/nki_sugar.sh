@@ -30,7 +30,9 @@ fi
 mkdir site && cp -R "$root/examples/python/nki" "$root/examples/python/neuronxcc" site/
 rm -f site/nki/_core.*.so
 suffix=$("$python" -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
-${CC:-cc} -std=gnu11 -O1 -DTRN_NO_INTRINSICS=1 -fPIC -shared -fvisibility=hidden -I"$root" -I"$include" \
+. "$root/tests/cli/lib/linked.sh"
+# shellcheck disable=SC2086
+${CC:-cc} -std=gnu11 -O1 $linked -fPIC -shared -fvisibility=hidden -I"$root" -I"$include" \
     site/nki/_core.c -o "site/nki/_core$suffix" -lm 2>log || fail "the extension: $(cat log)"
 PYTHONPATH=$PWD/site
 export PYTHONPATH

@@ -51,9 +51,8 @@ cmp -s "$root/LICENSE" "$scratch/prefix/share/licenses/trnmath/LICENSE" || fail 
 
 # ---- the libraries: what split.sh asks of them, and programs that link them ----
 
-for library in "$scratch/prefix/lib/libtrnmath.a" "$scratch/prefix/lib/libtrnmath.so"; do
-    step "${library##*/}: split.sh" sh "$root/tests/house/split.sh" "$library"
-done
+step 'libtrnmath.a, libtrnmath.so: split.sh' \
+    sh "$root/tests/house/split.sh" "$scratch/prefix/lib/libtrnmath.a" "$scratch/prefix/lib/libtrnmath.so"
 cat >"$scratch/linked.c" <<'END'
 #include <stdio.h>
 #include <trnmath/trn_matmul.h>

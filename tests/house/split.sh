@@ -1,13 +1,12 @@
 #!/bin/sh
-# split.sh LIBRARY: declarations only (TRN_SPLIT), and bodies from LIBRARY, a libtrnmath.a or .so. A program of three
-# files, one of them -Ofast, one C++20, one for this very processor, gives the bits of include-and-go; a program that
-# lacks the bodies, or has those of another version, does not link and says why; the library has all of the doors'
+# split.sh LIBRARY...: declarations only (TRN_SPLIT), and bodies from each LIBRARY, a libtrnmath.a or .so. A program of
+# three files, one of them -Ofast, one C++20, one for this very processor, gives the bits of include-and-go; a program
+# that lacks the bodies, or has those of another version, does not link and says why; the library has all of the doors'
 # functions and exports nothing else. Without LIBRARY, or at level 2, the bodies are compiled here, by
 # TRN_IMPLEMENTATION.
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
-library=${1:-}
 work=$root/tests/house/ways
 native=-march=native
 [ "$(uname -m)" = x86_64 ] || native=
@@ -19,9 +18,9 @@ bodies() {
     step 'TRN_IMPLEMENTATION: the bodies do not compile' \
         gcc -std=c11 -O2 $openmp -I"$root" -c "$scratch/bodies.c" -o "$scratch/bodies.o"
 }
-if [ -z "$library" ]; then
+if [ $# -eq 0 ]; then
     bodies || finish
-    library=$scratch/bodies.o
+    set -- "$scratch/bodies.o"
 fi
 
 # ---- one program of three files, each in its own way ----
@@ -55,7 +54,7 @@ piece() {
     step "TRN_SPLIT: a file does not compile ($1 $2)" \
         $1 $2 -DTRN_SPLIT -DPRODUCT -DWORK=work_$4 $warnings -I"$root" -I"$work" -c "$3" -o "$scratch/$4.o"
 }
-optimise=-O1
+optimise=-O0
 [ "$level" -lt 2 ] || optimise=-O2
 step 'include-and-go: the file does not compile' \
     gcc -std=c11 $optimise -DPRODUCT -DWORK=alone -I"$root" -I"$work" "$scratch/alone.c" \
@@ -66,17 +65,20 @@ for compiler in $(compilers); do
         piece "$compiler" "-std=c11 -O2 $native" "$work/work.c" native &&
         piece "$(cxx_of "$compiler")" '-std=c++20 -O2' "$scratch/work.cc" cpp20 || continue
     # The driver of -Ofast would set FTZ at start-up; a program that mixes flags links without it.
-    step "TRN_SPLIT: the program does not link ($compiler)" \
-        "$(cxx_of gcc)" -x c "$scratch/main.c" -x none "$scratch/fast.o" "$scratch/native.o" \
-        "$scratch/cpp20.o" "$library" -o "$scratch/program" $openmp -lm -Wl,-rpath,"$(dirname "$library")" || continue
-    checked
-    got=$("$scratch/program")
-    [ "$got" = "$expected $expected $expected" ] ||
-        fail "TRN_SPLIT ($compiler): the files found $got, include-and-go found $expected"
+    for library; do
+        step "TRN_SPLIT: the program does not link ($compiler, ${library##*/})" \
+            "$(cxx_of gcc)" -x c "$scratch/main.c" -x none "$scratch/fast.o" "$scratch/native.o" \
+            "$scratch/cpp20.o" "$library" -o "$scratch/program" $openmp -lm -Wl,-rpath,"$(dirname "$library")" ||
+            continue
+        checked
+        got=$("$scratch/program")
+        [ "$got" = "$expected $expected $expected" ] ||
+            fail "TRN_SPLIT ($compiler, ${library##*/}): the files found $got, include-and-go found $expected"
+    done
 done
 [ "${#expected}" -eq 16 ] || fail "include-and-go printed '$expected', so this check is blind"
 
-if [ "$level" -ge 2 ] && [ "$library" != "$scratch/bodies.o" ] && bodies; then
+if [ "$level" -ge 2 ] && [ "$1" != "$scratch/bodies.o" ] && bodies; then
     step 'TRN_IMPLEMENTATION: the program does not link' \
         gcc -DNAME "$scratch/main.c" "$scratch/fast.o" "$scratch/native.o" "$scratch/cpp20.o" \
         "$scratch/bodies.o" -o "$scratch/program" $openmp -lm -lstdc++ &&
@@ -105,7 +107,9 @@ sed 's/^#define TRN_VERSION_PATCH .*/#define TRN_VERSION_PATCH 77/' "$root/trnma
     >"$scratch/other/trnmath/trn_base.h"
 step 'headers of another version do not compile' \
     gcc -DTRN_SPLIT -I"$scratch/other" -c "$scratch/user.c" -o "$scratch/other.o"
-unlinked 'headers of another version than the bodies' "trni_bodies_" "$scratch/other.o" "$library"
+for library; do
+    unlinked "headers of another version than ${library##*/}" "trni_bodies_" "$scratch/other.o" "$library"
+done
 
 refused() { # FLAGS TEXT: ours is the error
     checked
@@ -129,12 +133,14 @@ echo '#include <trnmath/trnmath.h>' >"$scratch/all.c"
 gcc -E -P -DTRN_SPLIT -I"$root" "$scratch/all.c" | tr '\n' ' ' |
     sed 's/__attribute__ *((visibility("default")))/\nAPI/g' |
     sed -n 's/^API[^;(]*[ *]\(trn_[a-z0-9_]*\)(.*/\1/p' | sort -u >"$scratch/want"
-case $library in *.so*) nm -D --defined-only "$library" ;; *) nm -g --defined-only "$library" ;; esac |
-    awk 'NF > 2 && $2 !~ /[a-zC]/ { print $3 }' | grep -v '^.gomp_critical_user_trni_' | sort -u >"$scratch/got"
-comm -23 "$scratch/want" "$scratch/got" >"$scratch/list"
-checks=$((checks + $(wc -l <"$scratch/want")))
-fail_each "$scratch/list" 'the bodies lack %s, which a door declares'
-comm -13 "$scratch/want" "$scratch/got" | grep -v -x "trni_bodies_$version" >"$scratch/list"
-fail_each "$scratch/list" 'the bodies export %s, which no door declares'
+for library; do
+    case $library in *.so*) nm -D --defined-only "$library" ;; *) nm -g --defined-only "$library" ;; esac |
+        awk 'NF > 2 && $2 !~ /[a-zC]/ { print $3 }' | grep -v '^.gomp_critical_user_trni_' | sort -u >"$scratch/got"
+    comm -23 "$scratch/want" "$scratch/got" >"$scratch/list"
+    checks=$((checks + $(wc -l <"$scratch/want")))
+    fail_each "$scratch/list" "${library##*/} lacks %s, which a door declares"
+    comm -13 "$scratch/want" "$scratch/got" | grep -v -x "trni_bodies_$version" >"$scratch/list"
+    fail_each "$scratch/list" "${library##*/} exports %s, which no door declares"
+done
 [ "$(wc -l <"$scratch/want")" -gt 200 ] || fail "fewer than 200 declared functions were found, so this check is blind"
 finish

@@ -16,8 +16,8 @@ quiet() {
     fi
 }
 
-# The sanitizer is slow: level 1 asks the compiler that is named first.
-for compiler in $(compilers); do
+# The sanitizer is slow: level 1 asks one compiler, clang if it is here, which takes a third of gcc's time.
+for compiler in $(compilers | sort); do
     quiet "$compiler" '' ''
     [ "$level" -ge 2 ] || break
     quiet "$compiler" -DTRN_NO_INTRINSICS=1 portable

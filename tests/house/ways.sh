@@ -82,7 +82,7 @@ fi
 mkdir "$scratch/copy"
 cp -R "$root/trnmath" "$scratch/copy/trnmath"
 warnings="$strict -Wshadow"
-if plain 'the copied folder' copied "$some_cc -std=c11" "$other_cc -std=c11" "-O1 $warnings -I$scratch/copy"; then
+if plain 'the copied folder' copied "$some_cc -std=c11" "$other_cc -std=c11" "$optimise $warnings -I$scratch/copy"; then
     agrees light "$scratch/copied" "the copied folder ($some_cc and $other_cc)"
 fi
 
@@ -153,7 +153,7 @@ if "$some_cc" -I"$scratch/one" -fsyntax-only "$scratch/mixed.c" 2>"$scratch/log"
 fi
 
 # The stranger's program, without -I of ours; both languages.
-if plain 'the one file' one_c "$some_cc -std=c11" "$other_cc -std=c11" "-O1 -DONE_FILE -I$scratch/one"; then
+if plain 'the one file' one_c "$some_cc -std=c11" "$other_cc -std=c11" "$optimise -DONE_FILE -I$scratch/one"; then
     agrees light "$scratch/one_c" "the one file ($some_cc and $other_cc)"
 fi
 cxx="$(cxx_of "$other_cc") -std=c++17 -x c++"
