@@ -537,6 +537,16 @@ TRNI_FN const trni_preset *trni_numerics_find_preset(const char *name, size_t le
     return NULL;
 }
 
+/* A text may name any order. Some take kernels that most programs have no use for (array/product_lanes.h): they are
+ * compiled where a text is read, and beside a Tensor engine, which then defines this pointer. */
+#if defined(TRN_SPLIT) || defined(__cplusplus)
+#define TRNI_ORDERS_ALWAYS 1
+#else
+#define TRNI_ORDERS_ALWAYS 0
+typedef void trni_orders_opener(void);
+static trni_orders_opener *const trni_orders_by_text __attribute__((unused));
+#endif
+
 /* Settings, separated by commas; with `presets`, names of those too. */
 TRNI_FN trn_status trni_numerics_settings(trn_numerics *n, const char *text, bool presets, trn_error *error)
 {
@@ -559,6 +569,9 @@ TRN_API trn_status trn_numerics_read(trn_numerics *n, const char *text, trn_erro
     trn_numerics result = trn_numerics_default(TRN_GENERATION_DEFAULT);
     const trn_status status = trni_numerics_settings(&result, text, true, error);
     if (status == TRN_OK) *n = result;
+#if !TRNI_ORDERS_ALWAYS
+    if (trni_orders_by_text) trni_orders_by_text();
+#endif
     return status;
 }
 
