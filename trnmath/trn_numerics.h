@@ -175,6 +175,20 @@ TRN_API void trn_numerics_explain(const trn_numerics *n, void (*line)(void *user
 
 #if TRNI_BODIES
 
+/* ---- which orders are fast ----
+ * Affects: the time of products in orders that few programs use: rounded or flushed products, sums toward zero, exact
+ * or of other widths, FP32 in halves. Default (0): a file of the program has the kernels that make them fast if it
+ * reads numerics from text (trn_numerics_parse, trn_numerics_read); one that only sets such fields by hand does
+ * without, and compiles a tenth sooner. Enabled (1): it always has them, as in C++ and where TRN_SPLIT has all bodies.
+ * Symptom of their absence: such a product takes up to 200 times as long, and has the same bits. */
+#ifndef TRN_ALL_ORDERS
+#if defined(TRN_SPLIT) || defined(__cplusplus)
+#define TRN_ALL_ORDERS 1
+#else
+#define TRN_ALL_ORDERS 0
+#endif
+#endif
+
 /* ---- the table: one row a field ---- */
 
 typedef struct trni_choice {
@@ -537,12 +551,9 @@ TRNI_FN const trni_preset *trni_numerics_find_preset(const char *name, size_t le
     return NULL;
 }
 
-/* A text may name any order. Some take kernels that most programs have no use for (array/product_lanes.h): they are
- * compiled where a text is read, and beside a Tensor engine, which then defines this pointer. */
-#if defined(TRN_SPLIT) || defined(__cplusplus)
-#define TRNI_ORDERS_ALWAYS 1
-#else
-#define TRNI_ORDERS_ALWAYS 0
+/* A text may name any order, and a Tensor engine defines this pointer to what makes them fast. (A tentative definition,
+ * which C++ does not have.) */
+#if !TRN_ALL_ORDERS
 typedef void trni_orders_opener(void);
 static trni_orders_opener *const trni_orders_by_text __attribute__((unused));
 #endif
@@ -569,7 +580,7 @@ TRN_API trn_status trn_numerics_read(trn_numerics *n, const char *text, trn_erro
     trn_numerics result = trn_numerics_default(TRN_GENERATION_DEFAULT);
     const trn_status status = trni_numerics_settings(&result, text, true, error);
     if (status == TRN_OK) *n = result;
-#if !TRNI_ORDERS_ALWAYS
+#if !TRN_ALL_ORDERS
     if (trni_orders_by_text) trni_orders_by_text();
 #endif
     return status;

@@ -137,7 +137,7 @@ TRN_API float trn_systolic_tile(const float *x, const float *w, int rows, bool f
 
 #if TRNI_BODIES
 
-#include "array/product_lanes.h"
+#include "array/product_tame.h"
 #include "base/workspace.h"
 
 /* ---- limits ---- */

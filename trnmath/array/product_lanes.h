@@ -11,44 +11,27 @@
 #define TRNI_ARRAY_PRODUCT_LANES_H
 
 #include "product_define.h"
-#include "systolic_lanes.h"
+#include "systolic_passes.h"
 
 enum { TRNI_REGION_ROWS = 96, TRNI_REGION_COLUMNS = 256 };
 
-/* ---- what few orders need ----
+/* ---- what makes few orders fast ----
  *
- * Their kernels are a sixth of a program that multiplies, and most programs have no use for them: what array/
- * product_tame.h defines is reached through pointers, and compiled where one of them is set: in a file that reads
- * numerics from text, in one that includes trn_orders.h, and where all bodies are in one file of the program (as for C++,
- * which has no tentative definitions). Where none is, orders that array/systolic_lanes.h does not know alone go element by
- * element: the same bits, later. */
+ * It is a tenth of a program that multiplies, and most programs have no use for it: it is reached through these
+ * pointers, which array/product_tame.h sets where trn_numerics.h says. Elsewhere all orders go through lanes, some of
+ * their passes in plain C: the same bits, later. */
 
 typedef struct trni_tame_work trni_tame_work;
 
 typedef struct trni_orders {
     trni_lane_passes (*passes)(trn_isa isa);
-    /* Tiles that need no marks: what is kept of them, is there a way, a tile of a, and one of b by it, if it is tame. */
+    /* Tiles that need no marks: what is kept of them; is there a way; a tile of a; one of b by it, if it is tame. */
     size_t tame_bytes;
     bool (*tame_init)(trni_tame_work *t, const trni_product *p, const trni_lane_passes *passes);
     void (*tame_pack_a)(trni_tame_work *t, const trni_feed *feed, int64_t lane, int lanes, int64_t k, int depth);
     bool (*tame_tile)(trni_tame_work *t, const trni_feed *feed_b, int rows, int64_t column, int columns, int64_t k,
                       int depth, float *sum);
 } trni_orders;
-
-#if TRNI_ORDERS_ALWAYS
-TRNI_FN const trni_orders *trni_orders_here(void);
-#else
-static const trni_orders *const trni_orders_door __attribute__((unused)); /* trn_orders.h defines it */
-static const trni_orders *trni_orders_opened __attribute__((unused));     /* by a text that was read */
-
-/* What there is, or null. */
-TRNI_FN const trni_orders *trni_orders_here(void)
-{
-    return trni_orders_door ? trni_orders_door : __atomic_load_n(&trni_orders_opened, __ATOMIC_RELAXED);
-}
-#endif
-
-/* ---- a region ---- */
 
 /* How operands come in, and what all tiles share. */
 typedef struct trni_region {
@@ -222,7 +205,7 @@ TRNI_COLD void trni_region_multiply_lanes(trni_region *r)
 {
     const trni_product *p = r->p;
     const int64_t all = trni_product_depth(p), deep = trni_tile_depth(p);
-    const trni_lane_passes passes = r->orders ? r->orders->passes(p->isa) : trni_lane_passes_none();
+    const trni_lane_passes passes = r->orders ? r->orders->passes(p->isa) : trni_lane_passes_plain();
     r->array = trni_array_of(trni_spread_group(p->spread), p->isa);
     trni_feed_init(&r->feed_a, &p->a, p->isa);
     trni_feed_init(&r->feed_b, &p->b, p->isa);
@@ -270,7 +253,7 @@ TRNI_COLD void trni_region_run(const trni_product *p, const trni_orders *orders,
     r->n = index % across * TRNI_REGION_COLUMNS;
     r->rows = trni_min64(p->a.lanes - r->m, TRNI_REGION_ROWS);
     r->columns = trni_min64(p->b.lanes - r->n, TRNI_REGION_COLUMNS);
-    if (p->integer || !trni_lanes_apply(&p->numerics, trni_spread_group(p->spread), p->f32, orders)) {
+    if (p->integer || !trni_lanes_apply(&p->numerics)) {
         trni_region_define(r);
         return;
     }
@@ -278,7 +261,5 @@ TRNI_COLD void trni_region_run(const trni_product *p, const trni_orders *orders,
     trni_region_multiply_lanes(r);
     trni_psum_to_dst(p, r->psum, r->m, r->rows, r->n, r->columns);
 }
-
-#include "product_tame.h" /* for those who ask for it */
 
 #endif /* TRNI_ARRAY_PRODUCT_LANES_H */

@@ -1,5 +1,5 @@
 /* array/product_tame.h - tiles of a product in an order of its own that need no marks: packed, looked at, added up.
- * Behind trn_orders.h. SPDX-License-Identifier: MIT
+ * Behind trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: one product a row of the array, in the orders that come down to few instructions: chains of 24 bits toward
  *     zero, FP32 in halves, and flushing where there is nothing to flush, by the kernels of array/systolic_panels.h;
@@ -328,16 +328,20 @@ TRNI_COLD bool trni_tame_tile(trni_tame_work *t, const trni_feed *feed_b, int ro
     return true;
 }
 
-/* ---- all of this, for array/product_lanes.h ---- */
+/* ---- all of this, for array/product_lanes.h: where TRN_ALL_ORDERS says so, or once a text was read ---- */
 
 static const trni_orders trni_orders_all __attribute__((unused)) = { trni_lane_passes_of, sizeof(trni_tame_work),
                                                                      trni_tame_init, trni_tame_pack_a, trni_tame_tile };
 
-#if TRNI_ORDERS_ALWAYS
+#if TRN_ALL_ORDERS
 TRNI_FN const trni_orders *trni_orders_here(void) { return &trni_orders_all; }
 #else
+static const trni_orders *trni_orders_opened __attribute__((unused));
 TRNI_COLD void trni_orders_open(void) { __atomic_store_n(&trni_orders_opened, &trni_orders_all, __ATOMIC_RELAXED); }
 static trni_orders_opener *const trni_orders_by_text __attribute__((unused)) = trni_orders_open;
+
+/* What there is, or null. */
+TRNI_FN const trni_orders *trni_orders_here(void) { return __atomic_load_n(&trni_orders_opened, __ATOMIC_RELAXED); }
 #endif
 
 #endif /* TRNI_ARRAY_PRODUCT_TAME_H */

@@ -1,8 +1,9 @@
 /* array/systolic_lanes.h - every order of sums that is not plain binary32, 32 columns at a time.
  * Behind trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * DOES: accumulators of 24 to 53 bits to nearest even, flushed or not, pairs, quads, block scales; any chains, layout and
- *     merge; and with the passes of array/systolic_passes.h all other orders that have chains, or one exact sum.
+ * DOES: accumulators of 24 to 53 bits, to nearest even or toward zero, and exact ones; rounded products, flushing,
+ *     pairs, quads, block scales, FP32 in halves; any chains, layout and merge. Passes that few orders need are in
+ *     array/systolic_passes.h.
  * DOES NOT: decode operands, or know PSUM. The plain orders run faster in array/systolic_panels.h.
  *
  * Each lane computes in doubles. A product of two binary32 numbers is exact
@@ -177,15 +178,8 @@ typedef struct trni_lane_passes {
                   const trni_lane_rounding *r, uint64_t *bad);
     trni_lane_nearest_fn *down, *exact;
     void (*join)(double *sum, int cells, const trni_lane_rounding *r, uint64_t *bad);
-    trni_lane_single_fn *single; /* null on hosts without a fused multiply-add */
+    trni_lane_single_fn *single; /* or null: sums are flushed in doubles */
 } trni_lane_passes;
-
-TRNI_FN trni_lane_passes trni_lane_passes_none(void)
-{
-    trni_lane_passes none;
-    memset(&none, 0, sizeof none);
-    return none;
-}
 
 /* ---- what all tiles of a product share ---- */
 
@@ -207,18 +201,8 @@ typedef struct trni_lane_plan {
     trni_lane_passes passes;
 } trni_lane_plan;
 
-/* Does this order do without the passes that few need? */
-TRNI_FN bool trni_lanes_are_plain(const trn_numerics *n, int group, bool f32)
-{
-    return n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN && n->product == TRN_PRODUCT_EXACT && !n->flush_products &&
-           (n->group == TRN_GROUP_SEQUENTIAL || group < TRNI_MAX_GROUP) && !(f32 && n->fp32_mode == TRN_FP32_SPLIT);
-}
-
 /* The aligned accumulators have no lanes. */
-TRNI_FN bool trni_lanes_apply(const trn_numerics *n, int group, bool f32, bool passes)
-{
-    return passes ? n->accumulator <= TRN_ACCUMULATOR_EXACT : trni_lanes_are_plain(n, group, f32);
-}
+TRNI_FN bool trni_lanes_apply(const trn_numerics *n) { return n->accumulator <= TRN_ACCUMULATOR_EXACT; }
 
 /* Flushed sums of 24 bits: a fused multiply-add and a look at what it gave. */
 TRNI_COLD void trni_lane_plan_single(trni_lane_plan *plan)
