@@ -347,7 +347,7 @@ TRNI_DRIVER trn_status trni_matmul_fast(const trn_matmul_args *args, const trni_
 TRNI_COLD trn_status trni_matmul_regions(const trni_product *p, trn_error *error)
 {
     trni_workspace space;
-    const trni_orders *orders = trni_orders_here();
+    const trni_fast_orders *orders = trni_fast_orders_here();
     const int64_t count = trni_regions(p);
     const int threads = (int)trni_min64(trni_threads(), count);
     const trn_status status = trni_workspace_open(&space, trni_region_space(orders), threads, error);

@@ -554,8 +554,8 @@ TRNI_FN const trni_preset *trni_numerics_find_preset(const char *name, size_t le
 /* A text may name any order, and a Tensor engine defines this pointer to what makes them fast. (A tentative definition,
  * which C++ does not have.) */
 #if !TRN_ALL_ORDERS
-typedef void trni_orders_opener(void);
-static trni_orders_opener *const trni_orders_by_text __attribute__((unused));
+typedef void trni_opener(void);
+static trni_opener *const trni_open_by_text __attribute__((unused));
 #endif
 
 /* Settings, separated by commas; with `presets`, names of those too. */
@@ -581,7 +581,7 @@ TRN_API trn_status trn_numerics_read(trn_numerics *n, const char *text, trn_erro
     const trn_status status = trni_numerics_settings(&result, text, true, error);
     if (status == TRN_OK) *n = result;
 #if !TRN_ALL_ORDERS
-    if (trni_orders_by_text) trni_orders_by_text();
+    if (trni_open_by_text) trni_open_by_text();
 #endif
     return status;
 }

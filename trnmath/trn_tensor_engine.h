@@ -303,7 +303,7 @@ TRNI_FN trn_status trni_nc_matmul_packed(const trni_product *p, trn_error *error
 TRNI_COLD trn_status trni_nc_matmul_regions(const trni_product *p, trn_error *error)
 {
     trni_workspace space;
-    const trni_orders *orders = trni_orders_here();
+    const trni_fast_orders *orders = trni_fast_orders_here();
     const trn_status status = trni_workspace_open(&space, trni_region_space(orders), 1, error);
     if (status != TRN_OK) return status;
     for (int64_t i = 0; i < trni_regions(p); i++) trni_region_run(p, orders, i, trni_workspace_of(&space, 0));

@@ -23,7 +23,7 @@ enum { TRNI_REGION_ROWS = 96, TRNI_REGION_COLUMNS = 256 };
 
 typedef struct trni_tame_work trni_tame_work;
 
-typedef struct trni_orders {
+typedef struct trni_fast_orders {
     trni_lane_passes (*passes)(trn_isa isa);
     /* Tiles that need no marks: what is kept of them; is there a way; a tile of a; one of b by it, if it is tame. */
     size_t tame_bytes;
@@ -31,12 +31,12 @@ typedef struct trni_orders {
     void (*tame_pack_a)(trni_tame_work *t, const trni_feed *feed, int64_t lane, int lanes, int64_t k, int depth);
     bool (*tame_tile)(trni_tame_work *t, const trni_feed *feed_b, int rows, int64_t column, int columns, int64_t k,
                       int depth, float *sum);
-} trni_orders;
+} trni_fast_orders;
 
 /* How operands come in, and what all tiles share. */
 typedef struct trni_region {
     const trni_product *p;
-    const trni_orders *orders; /* or null */
+    const trni_fast_orders *orders; /* or null */
     trni_array array; /* of the packed kernels: its way of turning lines */
     trni_feed feed_a, feed_b;
     trni_encoder psum_encoder;
@@ -54,7 +54,7 @@ typedef struct trni_region {
 TRNI_FN size_t trni_region_bytes(void) { return (sizeof(trni_region) + 63) / 64 * 64; }
 
 /* Of memory for one thread. */
-TRNI_FN size_t trni_region_space(const trni_orders *orders)
+TRNI_FN size_t trni_region_space(const trni_fast_orders *orders)
 {
     return trni_region_bytes() + (orders ? orders->tame_bytes : 0);
 }
@@ -243,7 +243,7 @@ TRNI_FN int64_t trni_regions(const trni_product *p)
 }
 
 /* `space` is what it works in: trni_region_space(orders) bytes on a cache line. */
-TRNI_COLD void trni_region_run(const trni_product *p, const trni_orders *orders, int64_t index, void *space)
+TRNI_COLD void trni_region_run(const trni_product *p, const trni_fast_orders *orders, int64_t index, void *space)
 {
     trni_region *r = (trni_region *)space;
     const int64_t across = trni_ceil_div(p->b.lanes, TRNI_REGION_COLUMNS);

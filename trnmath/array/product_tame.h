@@ -330,18 +330,27 @@ TRNI_COLD bool trni_tame_tile(trni_tame_work *t, const trni_feed *feed_b, int ro
 
 /* ---- all of this, for array/product_lanes.h: where TRN_ALL_ORDERS says so, or once a text was read ---- */
 
-static const trni_orders trni_orders_all __attribute__((unused)) = { trni_lane_passes_of, sizeof(trni_tame_work),
-                                                                     trni_tame_init, trni_tame_pack_a, trni_tame_tile };
+static const trni_fast_orders trni_fast_orders_all __attribute__((unused)) = {
+    trni_lane_passes_of, sizeof(trni_tame_work), trni_tame_init, trni_tame_pack_a, trni_tame_tile
+};
 
 #if TRN_ALL_ORDERS
-TRNI_FN const trni_orders *trni_orders_here(void) { return &trni_orders_all; }
+TRNI_FN const trni_fast_orders *trni_fast_orders_here(void) { return &trni_fast_orders_all; }
 #else
-static const trni_orders *trni_orders_opened __attribute__((unused));
-TRNI_COLD void trni_orders_open(void) { __atomic_store_n(&trni_orders_opened, &trni_orders_all, __ATOMIC_RELAXED); }
-static trni_orders_opener *const trni_orders_by_text __attribute__((unused)) = trni_orders_open;
+static const trni_fast_orders *trni_fast_orders_opened __attribute__((unused));
+
+TRNI_COLD void trni_fast_orders_open(void)
+{
+    __atomic_store_n(&trni_fast_orders_opened, &trni_fast_orders_all, __ATOMIC_RELAXED);
+}
+
+static trni_opener *const trni_open_by_text __attribute__((unused)) = trni_fast_orders_open;
 
 /* What there is, or null. */
-TRNI_FN const trni_orders *trni_orders_here(void) { return __atomic_load_n(&trni_orders_opened, __ATOMIC_RELAXED); }
+TRNI_FN const trni_fast_orders *trni_fast_orders_here(void)
+{
+    return __atomic_load_n(&trni_fast_orders_opened, __ATOMIC_RELAXED);
+}
 #endif
 
 #endif /* TRNI_ARRAY_PRODUCT_TAME_H */
