@@ -16,8 +16,10 @@
 #define TRNI_INLINE256 static inline __attribute__((unused, always_inline)) TRNI_TARGET_AVX2
 #if TRNI_CLANG
 #define TRNI_EACH_GROUP _Pragma("clang loop unroll(full)") for (int g = 0; g < groups; g++)
+#define TRNI_EACH_ROUND _Pragma("clang loop unroll(full)") for (int r = 0; r < 8; r++)
 #else
 #define TRNI_EACH_GROUP _Pragma("GCC unroll 8") for (int g = 0; g < groups; g++)
+#define TRNI_EACH_ROUND TRNI_ROLLED for (int r = 0; r < 8; r++) /* as fast (measured, gcc 12), and half the bytes */
 #endif
 /* A round waits for its products longer than it computes: three groups hide that where the compiler keeps them in the
  * sixteen registers (clang: 1.17 times the speed of four). gcc does not, and takes two (1.08 times). */
@@ -60,7 +62,8 @@ TRNI_INLINE256 void trni_simd256_philox(uint32_t *word, const int groups, uint32
         c[g][2] = _mm256_xor_si256(p0, three);
         c[g][3] = _mm256_setzero_si256();
     }
-    TRNI_ROLLED for (int r = 0; r < 8; r++) {
+    TRNI_EACH_ROUND
+    {
         const __m256i k0 = _mm256_set1_epi32((int)run->key[r][0]), k1 = _mm256_set1_epi32((int)run->key[r][1]);
         TRNI_EACH_GROUP
         {
@@ -88,6 +91,7 @@ TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd256_philox_blocks(uint32_t *__
     }
 }
 
+#undef TRNI_EACH_ROUND
 #undef TRNI_EACH_GROUP
 #undef TRNI_INLINE256
 #endif /* TRNI_SIMD_RANDOM_AVX2_H */

@@ -18,8 +18,10 @@
 #define TRNI_INLINE512 static inline __attribute__((unused, always_inline)) TRNI_TARGET_AVX512
 #if TRNI_CLANG
 #define TRNI_EACH_GROUP _Pragma("clang loop unroll(full)") for (int g = 0; g < groups; g++)
+#define TRNI_EACH_ROUND _Pragma("clang loop unroll(full)") for (int r = 0; r < 8; r++)
 #else
 #define TRNI_EACH_GROUP _Pragma("GCC unroll 8") for (int g = 0; g < groups; g++)
+#define TRNI_EACH_ROUND _Pragma("GCC unroll 8") for (int r = 0; r < 8; r++)
 #endif
 enum { TRNI_SIMD512_GROUPS = 6 };
 
@@ -65,7 +67,8 @@ TRNI_INLINE512 void trni_simd512_philox(uint32_t *word, const int groups, uint32
         c[g][2] = _mm512_xor_si512(p0, three);
         c[g][3] = _mm512_setzero_si512();
     }
-    TRNI_ROLLED for (int r = 0; r < 8; r++) {
+    TRNI_EACH_ROUND
+    {
         const __m512i k0 = _mm512_set1_epi32((int)run->key[r][0]), k1 = _mm512_set1_epi32((int)run->key[r][1]);
         TRNI_EACH_GROUP
         {
@@ -89,6 +92,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd512_philox_blocks(uint32_t *
     trni_simd256_philox_blocks(word, blocks, b, run);
 }
 
+#undef TRNI_EACH_ROUND
 #undef TRNI_EACH_GROUP
 #undef TRNI_INLINE512
 #endif /* TRNI_SIMD_RANDOM_AVX512_H */
