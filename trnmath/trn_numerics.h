@@ -555,7 +555,10 @@ TRNI_FN const trni_preset *trni_numerics_find_preset(const char *name, size_t le
  * which C++ does not have.) */
 #if !TRN_ALL_ORDERS
 typedef void trni_opener(void);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wc++-compat"
 static trni_opener *const trni_open_by_text __attribute__((unused));
+#pragma GCC diagnostic pop
 #endif
 
 /* Settings, separated by commas; with `presets`, names of those too. */

@@ -47,7 +47,7 @@ if [ "$(uname -m)" = x86_64 ]; then
         [ "$bytes" -le $limit_bytes ] || fail "$compiler -O2: that is more than $limit_bytes bytes"
         # What makes few orders fast is not in it; where numerics are read from text it is.
         ! nm "$scratch/matmul.o" | grep -q trni_tame_tile ||
-            fail "$compiler -O2: a program that never reads numerics from text has kernels for orders that it cannot name"
+            fail "$compiler -O2: a program that never reads numerics from text has kernels for orders that it has not"
     done
     {
         printf '#include <trnmath/trn_matmul.h>\nint main(int count, char **word)\n{\n    trn_numerics n;\n'

@@ -344,7 +344,10 @@ TRNI_COLD void trni_fast_orders_open(void)
     __atomic_store_n(&trni_fast_orders_opened, &trni_fast_orders_all, __ATOMIC_RELAXED);
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wc++-compat"
 static trni_opener *const trni_open_by_text __attribute__((unused)) = trni_fast_orders_open;
+#pragma GCC diagnostic pop
 
 /* What there is, or null. */
 TRNI_FN const trni_fast_orders *trni_fast_orders_here(void)
