@@ -374,6 +374,8 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 #define TRNI_UNROLL _Pragma("GCC unroll 16")
 #define TRNI_ROLLED _Pragma("GCC unroll 1")
 #endif
+/* A number that the compiler is not to know, lest it write the first of a loop's steps out before the loop. */
+#define TRNI_OPAQUE(x) __asm__("" : "+r"(x))
 #define TRNI_EVERY(i, n) TRNI_UNROLL for (int i = 0; i < (n); i++)
 
 /* gcc 12 warns of its own <avx512fintrin.h>, where what stands for an undefined register is initialised with itself

@@ -347,16 +347,17 @@ TRNI_DRIVER trn_status trni_matmul_fast(const trn_matmul_args *args, const trni_
 TRNI_COLD trn_status trni_matmul_regions(const trni_product *p, trn_error *error)
 {
     trni_workspace space;
+    const trni_fast_orders *orders = trni_fast_orders_here();
     const int64_t count = trni_regions(p);
     const int threads = (int)trni_min64(trni_threads(), count);
-    const trn_status status = trni_workspace_open(&space, sizeof(trni_region), threads, error);
+    const trn_status status = trni_workspace_open(&space, trni_region_space(orders), threads, error);
     if (status != TRN_OK) return status;
     TRNI_PARALLEL(num_threads(threads) if (threads > 1))
     {
         TRNI_FLOATS;
-        trni_region *r = (trni_region *)trni_workspace_of(&space, threads > 1 ? trni_thread() : 0);
+        void *room = trni_workspace_of(&space, threads > 1 ? trni_thread() : 0);
         TRNI_FOR(schedule(static))
-        for (int64_t i = 0; i < count; i++) trni_region_run(p, i, r);
+        for (int64_t i = 0; i < count; i++) trni_region_run(p, orders, i, room);
     }
     trni_workspace_close(&space);
     return TRN_OK;

@@ -175,6 +175,20 @@ TRN_API void trn_numerics_explain(const trn_numerics *n, void (*line)(void *user
 
 #if TRNI_BODIES
 
+/* ---- which orders are fast ----
+ * Affects: the time of products in orders that few programs use: rounded or flushed products, sums toward zero, exact
+ * or of other widths, FP32 in halves. Default (0): a file of the program has the kernels that make them fast if it
+ * reads numerics from text (trn_numerics_parse, trn_numerics_read); one that only sets such fields by hand does
+ * without, and compiles a tenth sooner. Enabled (1): it always has them, as in C++ and where TRN_SPLIT has all bodies.
+ * Symptom of their absence: such a product takes up to 200 times as long, and has the same bits. */
+#ifndef TRN_ALL_ORDERS
+#if defined(TRN_SPLIT) || defined(__cplusplus)
+#define TRN_ALL_ORDERS 1
+#else
+#define TRN_ALL_ORDERS 0
+#endif
+#endif
+
 /* ---- the table: one row a field ---- */
 
 typedef struct trni_choice {
@@ -537,6 +551,16 @@ TRNI_FN const trni_preset *trni_numerics_find_preset(const char *name, size_t le
     return NULL;
 }
 
+/* A text may name any order, and a Tensor engine defines this pointer to what makes them fast. (A tentative definition,
+ * which C++ does not have.) */
+#if !TRN_ALL_ORDERS
+typedef void trni_opener(void);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wc++-compat"
+static trni_opener *const trni_open_by_text __attribute__((unused));
+#pragma GCC diagnostic pop
+#endif
+
 /* Settings, separated by commas; with `presets`, names of those too. */
 TRNI_FN trn_status trni_numerics_settings(trn_numerics *n, const char *text, bool presets, trn_error *error)
 {
@@ -559,6 +583,9 @@ TRN_API trn_status trn_numerics_read(trn_numerics *n, const char *text, trn_erro
     trn_numerics result = trn_numerics_default(TRN_GENERATION_DEFAULT);
     const trn_status status = trni_numerics_settings(&result, text, true, error);
     if (status == TRN_OK) *n = result;
+#if !TRN_ALL_ORDERS
+    if (trni_open_by_text) trni_open_by_text();
+#endif
     return status;
 }
 

@@ -137,7 +137,7 @@ TRN_API float trn_systolic_tile(const float *x, const float *w, int rows, bool f
 
 #if TRNI_BODIES
 
-#include "array/product_lanes.h"
+#include "array/product_tame.h"
 #include "base/workspace.h"
 
 /* ---- limits ---- */
@@ -303,9 +303,10 @@ TRNI_FN trn_status trni_nc_matmul_packed(const trni_product *p, trn_error *error
 TRNI_COLD trn_status trni_nc_matmul_regions(const trni_product *p, trn_error *error)
 {
     trni_workspace space;
-    const trn_status status = trni_workspace_open(&space, sizeof(trni_region), 1, error);
+    const trni_fast_orders *orders = trni_fast_orders_here();
+    const trn_status status = trni_workspace_open(&space, trni_region_space(orders), 1, error);
     if (status != TRN_OK) return status;
-    for (int64_t i = 0; i < trni_regions(p); i++) trni_region_run(p, i, (trni_region *)trni_workspace_of(&space, 0));
+    for (int64_t i = 0; i < trni_regions(p); i++) trni_region_run(p, orders, i, trni_workspace_of(&space, 0));
     trni_workspace_close(&space);
     return TRN_OK;
 }

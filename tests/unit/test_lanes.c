@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "trnmath/array/systolic_lanes.h"
+#include "trnmath/array/systolic_passes.h"
 #include "twin/problem.h"
 
 enum { DEEPEST = TRNI_ARRAY_ROWS * TRNI_MAX_GROUP };

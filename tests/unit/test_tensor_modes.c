@@ -597,6 +597,20 @@ static void ask_the_definition(problem *p)
     problem_compare(p, "trni_define_element");
 }
 
+/* What a program has that names orders in fields alone (TRN_ALL_ORDERS): lanes with passes in plain C. */
+static void ask_the_plain_passes(problem *p)
+{
+    trni_product product;
+    trni_workspace space;
+    memcpy(p->dst.memory, p->before, p->dst.bytes);
+    assert_int_equal(TRN_OK, trni_matmul_check(&p->args, &product));
+    assert_int_equal(TRN_OK, trni_workspace_open(&space, trni_region_space(NULL), 1, NULL));
+    for (int64_t i = 0; i < trni_regions(&product); i++)
+        trni_region_run(&product, NULL, i, trni_workspace_of(&space, 0));
+    trni_workspace_close(&space);
+    problem_compare(p, "lanes with plain passes");
+}
+
 static void one_operation(problem_mode mode, trn_generation generation, int a, int b, uint64_t *rng)
 {
     static const int lanes[] = { 1, 1, 2, 3, 7, 13, 17, 33 };
@@ -627,6 +641,7 @@ static void one_operation(problem_mode mode, trn_generation generation, int a, i
     problem_expect(&p, twin_matmul);
     problem_ask_all(&p, rng);
     if (a != TWIN_I8) ask_the_definition(&p);
+    if (a != TWIN_I8) ask_the_plain_passes(&p);
     problem_free(&p);
 }
 

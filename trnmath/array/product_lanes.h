@@ -10,13 +10,33 @@
 #ifndef TRNI_ARRAY_PRODUCT_LANES_H
 #define TRNI_ARRAY_PRODUCT_LANES_H
 
-#include "product_tame.h"
+#include "product_define.h"
+#include "systolic_passes.h"
 
-enum { TRNI_REGION_COLUMNS = 256 };
+enum { TRNI_REGION_ROWS = 96, TRNI_REGION_COLUMNS = 256 };
+
+/* ---- what makes few orders fast ----
+ *
+ * It is a tenth of a program that multiplies, and most programs have no use for it: it is reached through these
+ * pointers, which array/product_tame.h sets where trn_numerics.h says. Elsewhere all orders go through lanes, some of
+ * their passes in plain C: the same bits, later. */
+
+typedef struct trni_tame_work trni_tame_work;
+
+typedef struct trni_fast_orders {
+    trni_lane_passes (*passes)(trn_isa isa);
+    /* Tiles that need no marks: what is kept of them; is there a way; a tile of a; one of b by it, if it is tame. */
+    size_t tame_bytes;
+    bool (*tame_init)(trni_tame_work *t, const trni_product *p, const trni_lane_passes *passes);
+    void (*tame_pack_a)(trni_tame_work *t, const trni_feed *feed, int64_t lane, int lanes, int64_t k, int depth);
+    bool (*tame_tile)(trni_tame_work *t, const trni_feed *feed_b, int rows, int64_t column, int columns, int64_t k,
+                      int depth, float *sum);
+} trni_fast_orders;
 
 /* How operands come in, and what all tiles share. */
 typedef struct trni_region {
     const trni_product *p;
+    const trni_fast_orders *orders; /* or null */
     trni_array array; /* of the packed kernels: its way of turning lines */
     trni_feed feed_a, feed_b;
     trni_encoder psum_encoder;
@@ -27,11 +47,30 @@ typedef struct trni_region {
     double a_scale[(int)TRNI_ARRAY_ROWS * TRNI_REGION_ROWS]; /* [row][TRNI_REGION_ROWS] */
     double b_scale[(int)TRNI_ARRAY_ROWS * TRNI_LANES];       /* [row][TRNI_LANES] */
     float psum[(int)TRNI_REGION_ROWS * TRNI_REGION_COLUMNS];      /* [rows][columns] */
-    bool a_there;        /* a and a_scale hold the present tile */
-    trni_tame_work tame; /* packed otherwise, for tiles that need no marks */
+    bool a_there;         /* a and a_scale hold the present tile */
+    trni_tame_work *tame; /* packed otherwise, for tiles that need no marks; or null */
 } trni_region;
 
+TRNI_FN size_t trni_region_bytes(void) { return (sizeof(trni_region) + 63) / 64 * 64; }
+
+/* Of memory for one thread. */
+TRNI_FN size_t trni_region_space(const trni_fast_orders *orders)
+{
+    return trni_region_bytes() + (orders ? orders->tame_bytes : 0);
+}
+
 /* ---- operands ---- */
+
+/* Subnormals of the operand's format become zeros. */
+TRNI_INLINE void trni_flush_line_body(float *x, double smallest, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t u = trni_bits(x[i]);
+        const double magnitude = (double)trni_float(u & ~TRNI_F32_SIGN);
+        x[i] = trni_float(u & (magnitude < smallest ? TRNI_F32_SIGN : ~(uint32_t)0));
+    }
+}
+TRNI_DISPATCH_AVX2(trni_flush_line, (float *x, double smallest, size_t n), (x, smallest, n))
 
 TRNI_FN int trni_rows_of_depth(const trni_product *p, int64_t depth)
 {
@@ -156,8 +195,7 @@ TRNI_COLD bool trni_region_tame(trni_region *r, int64_t column, int64_t k, int d
 {
     TRNI_LINES(float) sum[(int)TRNI_REGION_ROWS * TRNI_LANES];
     const int columns = (int)trni_min64(r->columns - column, TRNI_LANES), rows = (int)r->rows;
-    if (!r->tame.course.kind ||
-        !trni_tame_tile(&r->tame, &r->feed_b, rows, r->n + column, columns, k, depth, sum))
+    if (!r->tame || !r->orders->tame_tile(r->tame, &r->feed_b, rows, r->n + column, columns, k, depth, sum))
         return false;
     trni_region_add(r, sum, 0, rows, column, columns, k / trni_tile_depth(r->p));
     return true;
@@ -167,17 +205,20 @@ TRNI_COLD void trni_region_multiply_lanes(trni_region *r)
 {
     const trni_product *p = r->p;
     const int64_t all = trni_product_depth(p), deep = trni_tile_depth(p);
+    const trni_lane_passes passes = r->orders ? r->orders->passes(p->isa) : trni_lane_passes_plain();
     r->array = trni_array_of(trni_spread_group(p->spread), p->isa);
     trni_feed_init(&r->feed_a, &p->a, p->isa);
     trni_feed_init(&r->feed_b, &p->b, p->isa);
     trni_psum_encoder_init(&r->psum_encoder, p);
-    trni_tame_init(&r->tame, p);
-    r->whole = trni_lane_plan_of(&p->numerics, p->first_row, p->numerics.k_tile, p->f32, p->isa);
-    r->tail = trni_lane_plan_of(&p->numerics, p->first_row, trni_rows_of_depth(p, all % deep), p->f32, p->isa);
+    r->tame = r->orders ? (trni_tame_work *)(void *)((unsigned char *)r + trni_region_bytes()) : NULL;
+    if (r->tame && !r->orders->tame_init(r->tame, p, &passes)) r->tame = NULL;
+    r->whole = trni_lane_plan_of(&p->numerics, p->first_row, p->numerics.k_tile, p->f32, p->isa, &passes);
+    r->tail =
+        trni_lane_plan_of(&p->numerics, p->first_row, trni_rows_of_depth(p, all % deep), p->f32, p->isa, &passes);
     for (int64_t k = 0; k < all; k += deep) {
         const int depth = (int)trni_min64(all - k, deep);
         r->a_there = false;
-        if (r->tame.course.kind) trni_tame_pack_a(&r->tame, &r->feed_a, r->m, (int)r->rows, k, depth);
+        if (r->tame) r->orders->tame_pack_a(r->tame, &r->feed_a, r->m, (int)r->rows, k, depth);
         for (int64_t column = 0; column < r->columns; column += TRNI_LANES) {
             if (trni_region_tame(r, column, k, depth)) continue;
             trni_region_pack_a(r, k, depth);
@@ -201,11 +242,13 @@ TRNI_FN int64_t trni_regions(const trni_product *p)
     return trni_ceil_div(p->a.lanes, TRNI_REGION_ROWS) * trni_ceil_div(p->b.lanes, TRNI_REGION_COLUMNS);
 }
 
-/* `r` is what it works in. */
-TRNI_COLD void trni_region_run(const trni_product *p, int64_t index, trni_region *r)
+/* `space` is what it works in: trni_region_space(orders) bytes on a cache line. */
+TRNI_COLD void trni_region_run(const trni_product *p, const trni_fast_orders *orders, int64_t index, void *space)
 {
+    trni_region *r = (trni_region *)space;
     const int64_t across = trni_ceil_div(p->b.lanes, TRNI_REGION_COLUMNS);
     r->p = p;
+    r->orders = orders;
     r->m = index / across * TRNI_REGION_ROWS;
     r->n = index % across * TRNI_REGION_COLUMNS;
     r->rows = trni_min64(p->a.lanes - r->m, TRNI_REGION_ROWS);

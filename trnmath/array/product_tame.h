@@ -18,11 +18,11 @@
 #ifndef TRNI_ARRAY_PRODUCT_TAME_H
 #define TRNI_ARRAY_PRODUCT_TAME_H
 
-#include "product_define.h"
-#include "systolic_lanes.h"
+#include "product_lanes.h"
+#include "systolic_passes.h"
 #include "systolic_tame.h"
 
-enum { TRNI_REGION_ROWS = 96, TRNI_HALF_PASSES = 4, TRNI_TAME_LINES = (int)TRNI_HALF_PASSES * TRNI_ARRAY_ROWS };
+enum { TRNI_HALF_PASSES = 4, TRNI_TAME_LINES = (int)TRNI_HALF_PASSES * TRNI_ARRAY_ROWS };
 
 /* ---- the course of a product ---- */
 
@@ -63,17 +63,6 @@ TRNI_LEAN trni_course trni_course_of(const trni_product *p)
 
 /* ---- packed tiles ---- */
 
-/* Subnormals of the operand's format become zeros. */
-TRNI_INLINE void trni_flush_line_body(float *x, double smallest, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t u = trni_bits(x[i]);
-        const double magnitude = (double)trni_float(u & ~TRNI_F32_SIGN);
-        x[i] = trni_float(u & (magnitude < smallest ? TRNI_F32_SIGN : ~(uint32_t)0));
-    }
-}
-TRNI_DISPATCH_AVX2(trni_flush_line, (float *x, double smallest, size_t n), (x, smallest, n))
-
 typedef union trni_tame_strips { /* [strip][line][TRNI_TAME_ROWS] */
     double d[(int)TRNI_TAME_LINES * TRNI_REGION_ROWS];
     float f[(int)TRNI_TAME_LINES * TRNI_REGION_ROWS];
@@ -86,7 +75,7 @@ typedef struct trni_tame_map {
     trni_lane_plan merge;
 } trni_tame_map;
 
-typedef struct trni_tame_work {
+struct trni_tame_work {
     const trni_product *p;
     trni_course course;
     trni_array array;
@@ -100,14 +89,15 @@ typedef struct trni_tame_work {
     double sum[(int)TRNI_MAX_CHAINS * TRNI_TAME_CELLS] __attribute__((aligned(64)));
     float single[(int)TRNI_MAX_CHAINS * TRNI_TAME_CELLS] __attribute__((aligned(64)));
     uint64_t bad[TRNI_TAME_CELLS];
-} trni_tame_work;
+};
 
-TRNI_COLD void trni_tame_map_init(trni_tame_map *m, const trni_product *p, const trni_course *course, int depth)
+TRNI_COLD void trni_tame_map_init(trni_tame_map *m, const trni_product *p, const trni_course *course, int depth,
+                                  const trni_lane_passes *more)
 {
     const int passes = trni_course_passes(course);
     trni_map_init(&m->map, &p->numerics, p->first_row, depth, TRNI_SINGLE);
     m->rows = m->map.chains;
-    m->merge = trni_lane_plan_of(&p->numerics, p->first_row, depth, p->f32, p->isa);
+    m->merge = trni_lane_plan_of(&p->numerics, p->first_row, depth, p->f32, p->isa, more);
     for (int chain = 0, slot = 0; chain < m->rows.count; chain++) {
         for (int i = 0; i < m->rows.length[chain]; i++, slot++)
             m->map.line[m->rows.row[slot]] = (uint16_t)(slot + (passes - 1) * (slot - i));
@@ -116,15 +106,16 @@ TRNI_COLD void trni_tame_map_init(trni_tame_map *m, const trni_product *p, const
     m->map.lines *= passes;
 }
 
-TRNI_LEAN void trni_tame_init(trni_tame_work *t, const trni_product *p)
+TRNI_LEAN bool trni_tame_init(trni_tame_work *t, const trni_product *p, const trni_lane_passes *more)
 {
     const int64_t all = trni_product_depth(p), deep = trni_tile_depth(p);
     t->p = p;
     t->course = trni_course_of(p);
-    if (!t->course.kind) return;
+    if (!t->course.kind) return false;
     t->array = trni_array_of(1, p->isa);
-    trni_tame_map_init(&t->whole, p, &t->course, (int)deep);
-    trni_tame_map_init(&t->tail, p, &t->course, (int)(all % deep));
+    trni_tame_map_init(&t->whole, p, &t->course, (int)deep, more);
+    trni_tame_map_init(&t->tail, p, &t->course, (int)(all % deep), more);
+    return true;
 }
 
 TRNI_FN const trni_tame_map *trni_tame_map_of(const trni_tame_work *t, int depth)
@@ -336,5 +327,33 @@ TRNI_COLD bool trni_tame_tile(trni_tame_work *t, const trni_feed *feed_b, int ro
     }
     return true;
 }
+
+/* ---- all of this, for array/product_lanes.h: where TRN_ALL_ORDERS says so, or once a text was read ---- */
+
+static const trni_fast_orders trni_fast_orders_all __attribute__((unused)) = {
+    trni_lane_passes_of, sizeof(trni_tame_work), trni_tame_init, trni_tame_pack_a, trni_tame_tile
+};
+
+#if TRN_ALL_ORDERS
+TRNI_FN const trni_fast_orders *trni_fast_orders_here(void) { return &trni_fast_orders_all; }
+#else
+static const trni_fast_orders *trni_fast_orders_opened __attribute__((unused));
+
+TRNI_COLD void trni_fast_orders_open(void)
+{
+    __atomic_store_n(&trni_fast_orders_opened, &trni_fast_orders_all, __ATOMIC_RELAXED);
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wc++-compat"
+static trni_opener *const trni_open_by_text __attribute__((unused)) = trni_fast_orders_open;
+#pragma GCC diagnostic pop
+
+/* What there is, or null. */
+TRNI_FN const trni_fast_orders *trni_fast_orders_here(void)
+{
+    return __atomic_load_n(&trni_fast_orders_opened, __ATOMIC_RELAXED);
+}
+#endif
 
 #endif /* TRNI_ARRAY_PRODUCT_TAME_H */

@@ -2,7 +2,8 @@
  * Behind trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: accumulators of 24 to 53 bits, to nearest even or toward zero, and exact ones; rounded products, flushing,
- *     pairs, quads, block scales, FP32 in halves; any chains, layout and merge.
+ *     pairs, quads, block scales, FP32 in halves; any chains, layout and merge. Passes that few orders need are in
+ *     array/systolic_passes.h.
  * DOES NOT: decode operands, or know PSUM. The plain orders run faster in array/systolic_panels.h.
  *
  * Each lane computes in doubles. A product of two binary32 numbers is exact
@@ -95,30 +96,6 @@ TRNI_INLINE double trni_lane_add(double s, double q, const trni_lane_rounding *r
     return trni_lane_round(t, e, r, down, bad);
 }
 
-/* ---- an exact sum in three doubles ---- */
-
-/* (*high, *mid, *low) += q; *bad where that is not exact. */
-TRNI_INLINE void trni_lane_add_exact(double *high, double *mid, double *low, double q, uint64_t *bad)
-{
-    double e;
-    *high = trni_two_sum(*high, q, &e);
-    *mid = trni_two_sum(*mid, e, &e);
-    *low = trni_two_sum(*low, e, &e);
-    *bad |= e == 0 ? 0 : ~(uint64_t)0;
-}
-
-/* Their sum, to nearest even: first as a number and an error that is smaller than half of the number's last place or,
- * where it is just that half, has the right sign. */
-TRNI_INLINE double trni_lane_round_exact(double high, double mid, double low, const trni_lane_rounding *r,
-                                         uint64_t *bad)
-{
-    mid = trni_two_sum(mid, low, &low);
-    high = trni_two_sum(high, mid, &mid);
-    mid = trni_two_sum(mid, low, &low); /* again, because the first two may have cancelled */
-    high = trni_two_sum(high, mid, &mid);
-    return trni_lane_round(high, mid == 0 ? low : mid, r, false, bad);
-}
-
 /* ---- the passes over a stretch of terms, [term][strip][TRNI_LANES] ----
  *
  * `cells` = strip * TRNI_LANES of them stand side by side; bad[cells] is theirs. Steps are from row to row.
@@ -139,61 +116,6 @@ TRNI_DISPATCH_AVX2(trni_lane_products,
            (double *term, const float *x, int x_step, const float *w, int w_step, int strip, int count),
            (term, x, x_step, w, w_step, strip, count))
 
-/* A half of each number, as trni_split takes it. Of infinities and NaN at least one half is NaN: their lanes are
- * marked. */
-TRNI_INLINE void trni_lane_halves_body(float *__restrict half, const float *__restrict x, bool high, size_t n)
-{
-    const uint32_t taken = high ? 0 : ~(uint32_t)0;
-    for (size_t i = 0; i < n; i++) {
-        const float top = trni_high_part(x[i]), rest = x[i] - top;
-        half[i] = trni_float((trni_bits(rest) & taken) | (trni_bits(top) & ~taken));
-    }
-}
-TRNI_DISPATCH_AVX2(trni_lane_halves, (float *half, const float *x, bool high, size_t n), (half, x, high, n))
-
-/* Products flushed and rounded. */
-TRNI_INLINE void trni_lane_shorten_body(double *__restrict term, int count, int cells, double flushed,
-                                        const trni_lane_rounding *r, uint64_t *__restrict bad)
-{
-    const trni_lane_rounding how = *r;
-    cells = trni_lane_cells(cells);
-    for (int p = 0; p < count; p++, term += cells)
-        for (int i = 0; i < cells; i++) {
-            const uint64_t u = trni_bits64(term[i]),
-                           kept = trni_double(u & ~TRNI_F64_SIGN) < flushed ? TRNI_F64_SIGN : ~(uint64_t)0;
-            term[i] = trni_lane_round(trni_double(u & kept), 0, &how, false, &bad[i]);
-        }
-}
-TRNI_DISPATCH_AVX2(trni_lane_shorten,
-           (double *term, int count, int cells, double flushed, const trni_lane_rounding *r, uint64_t *bad),
-           (term, count, cells, flushed, r, bad))
-
-/* a = the exact sum of four, rounded once. */
-TRNI_INLINE void trni_lane_quads_body(double *__restrict a, const double *__restrict b, const double *__restrict c,
-                                      const double *__restrict d, int rows, int cells, const trni_lane_rounding *r,
-                                      uint64_t *__restrict bad)
-{
-    const trni_lane_rounding how = *r;
-    cells = trni_lane_cells(cells);
-    for (int p = 0; p < rows; p++, a += cells, b += cells, c += cells, d += cells)
-        for (int i = 0; i < cells; i++) {
-            double high = 0, mid = 0, low = 0;
-            uint64_t mark = 0;
-            const uint64_t minus_zero =
-                trni_bits64(a[i] + b[i] + c[i] + d[i]) == TRNI_F64_SIGN ? TRNI_F64_SIGN : 0; /* all are -0 */
-            trni_lane_add_exact(&high, &mid, &low, a[i], &mark);
-            trni_lane_add_exact(&high, &mid, &low, b[i], &mark);
-            trni_lane_add_exact(&high, &mid, &low, c[i], &mark);
-            trni_lane_add_exact(&high, &mid, &low, d[i], &mark);
-            a[i] = trni_double(trni_bits64(trni_lane_round_exact(high, mid, low, &how, &mark)) | minus_zero);
-            bad[i] |= mark;
-        }
-}
-TRNI_DISPATCH_AVX2(trni_lane_quads,
-           (double *a, const double *b, const double *c, const double *d, int rows, int cells,
-            const trni_lane_rounding *r, uint64_t *bad),
-           (a, b, c, d, rows, cells, r, bad))
-
 /* Powers of two times powers of two: exact, and a NaN makes NaN. */
 TRNI_INLINE void trni_lane_scales_body(double *__restrict term, const double *__restrict x, int x_step,
                                        const double *__restrict w, int strip, int count)
@@ -209,6 +131,7 @@ TRNI_DISPATCH_AVX2(trni_lane_scales, (double *term, const double *x, int x_step,
 
 /* ---- the passes that add terms up: sum[chain][cells] += term[row][cells], row after row ---- */
 
+/* Here those to nearest even; array/systolic_passes.h has others. */
 #define TRNI_LANE_STEPS_PARAMS                                                                                         \
     double *sum, const uint8_t *chain, const double *term, int rows, int cells, const trni_lane_rounding *r,           \
         uint64_t *bad
@@ -226,63 +149,7 @@ TRNI_INLINE void trni_lane_steps_body(bool down, TRNI_LANE_STEPS_PARAMS)
     }
 }
 TRNI_INLINE void trni_lane_nearest_body(TRNI_LANE_STEPS_PARAMS) { trni_lane_steps_body(false, TRNI_LANE_STEPS_ARGS); }
-TRNI_INLINE void trni_lane_down_body(TRNI_LANE_STEPS_PARAMS) { trni_lane_steps_body(true, TRNI_LANE_STEPS_ARGS); }
 TRNI_DISPATCH_AVX2(trni_lane_nearest, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
-TRNI_DISPATCH_AVX2(trni_lane_down, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
-
-/* The exact sum, in sum[3][cells]. */
-TRNI_INLINE void trni_lane_exact_body(TRNI_LANE_STEPS_PARAMS)
-{
-    double *__restrict high = sum, *__restrict mid = sum + cells, *__restrict low = sum + 2 * cells;
-    uint64_t *__restrict mark = bad;
-    const double *__restrict q = term;
-    (void)chain, (void)r;
-    cells = trni_lane_cells(cells);
-    for (int p = 0; p < rows; p++, q += cells)
-        for (int i = 0; i < cells; i++) trni_lane_add_exact(&high[i], &mid[i], &low[i], q[i], &mark[i]);
-}
-TRNI_DISPATCH_AVX2(trni_lane_exact, (TRNI_LANE_STEPS_PARAMS), (TRNI_LANE_STEPS_ARGS))
-#undef TRNI_LANE_STEPS_ARGS
-#undef TRNI_LANE_STEPS_PARAMS
-
-/* ---- chains in binary32: steps that are fused multiply-adds there ----
- *
- * sum[strip][TRNI_LANES] = x * w + sum for each of the listed rows, in registers. Nothing is marked: binary32 itself
- * does what the definition says, at both ends of the range. Not for hosts without such an instruction. */
-
-#define TRNI_LANE_SINGLE_PARAMS                                                                                        \
-    float *sum, const uint8_t *row, int rows, const float *x, int x_step, const float *w, int strip
-#define TRNI_LANE_SINGLE_ARGS sum, row, rows, x, x_step, w, strip
-
-typedef void trni_lane_single_fn(TRNI_LANE_SINGLE_PARAMS);
-
-TRNI_INLINE float trni_flushed_single(float x)
-{
-    return trni_float(trni_bits(x) & (fabsf(x) < 0x1p-126f ? TRNI_F32_SIGN : ~(uint32_t)0));
-}
-
-TRNI_INLINE void trni_lane_single_strip(TRNI_LANE_SINGLE_PARAMS)
-{
-    float s[TRNI_LANE_STRIP][TRNI_LANES];
-    TRNI_UNROLL for (int i = 0; i < strip; i++)
-        for (int j = 0; j < TRNI_LANES; j++) s[i][j] = sum[i * TRNI_LANES + j];
-    for (int k = 0; k < rows; k++) {
-        const float *a = x + row[k] * x_step, *b = w + row[k] * TRNI_LANES;
-        TRNI_UNROLL for (int i = 0; i < strip; i++)
-            for (int j = 0; j < TRNI_LANES; j++) s[i][j] = trni_flushed_single(__builtin_fmaf(a[i], b[j], s[i][j]));
-    }
-    TRNI_UNROLL for (int i = 0; i < strip; i++)
-        for (int j = 0; j < TRNI_LANES; j++) sum[i * TRNI_LANES + j] = s[i][j];
-}
-
-TRNI_INLINE void trni_lane_single_flush_body(TRNI_LANE_SINGLE_PARAMS)
-{
-    if (strip == TRNI_LANE_STRIP) trni_lane_single_strip(sum, row, rows, x, x_step, w, TRNI_LANE_STRIP);
-    else trni_lane_single_strip(sum, row, rows, x, x_step, w, 1);
-}
-TRNI_DISPATCH_FAST_AVX2(trni_lane_single_flush, (TRNI_LANE_SINGLE_PARAMS), (TRNI_LANE_SINGLE_ARGS))
-#undef TRNI_LANE_SINGLE_ARGS
-#undef TRNI_LANE_SINGLE_PARAMS
 
 /* x = x + y, binary32, flushed or not. */
 TRNI_INLINE void trni_lane_add_line_body(float *__restrict x, const float *__restrict y, bool flush, size_t n)
@@ -294,6 +161,25 @@ TRNI_INLINE void trni_lane_add_line_body(float *__restrict x, const float *__res
     }
 }
 TRNI_DISPATCH_AVX2(trni_lane_add_line, (float *x, const float *y, bool flush, size_t n), (x, y, flush, n))
+
+/* ---- the passes that few orders need ---- */
+
+#define TRNI_LANE_SINGLE_PARAMS                                                                                        \
+    float *sum, const uint8_t *row, int rows, const float *x, int x_step, const float *w, int strip
+#define TRNI_LANE_SINGLE_ARGS sum, row, rows, x, x_step, w, strip
+
+typedef void trni_lane_single_fn(TRNI_LANE_SINGLE_PARAMS);
+
+/* array/systolic_passes.h fills it, and says what each of them does. */
+typedef struct trni_lane_passes {
+    void (*halves)(float *half, const float *x, bool high, size_t n);
+    void (*shorten)(double *term, int count, int cells, double flushed, const trni_lane_rounding *r, uint64_t *bad);
+    void (*quads)(double *a, const double *b, const double *c, const double *d, int rows, int cells,
+                  const trni_lane_rounding *r, uint64_t *bad);
+    trni_lane_nearest_fn *down, *exact;
+    void (*join)(double *sum, int cells, const trni_lane_rounding *r, uint64_t *bad);
+    trni_lane_single_fn *single; /* or null: sums are flushed in doubles */
+} trni_lane_passes;
 
 /* ---- what all tiles of a product share ---- */
 
@@ -312,32 +198,35 @@ typedef struct trni_lane_plan {
     trni_lane_rounding sum;            /* a chain's sum, or the exact one */
     double flushed_products;           /* those below become zeros of their sign */
     trni_lane_nearest_fn *steps;
+    trni_lane_passes passes;
 } trni_lane_plan;
 
-/* For tiles of `rows` rows from row `first_row` of the array on. The aligned accumulators have no lanes. */
+/* The aligned accumulators have no lanes. */
 TRNI_FN bool trni_lanes_apply(const trn_numerics *n) { return n->accumulator <= TRN_ACCUMULATOR_EXACT; }
 
 /* Flushed sums of 24 bits: a fused multiply-add and a look at what it gave. */
 TRNI_COLD void trni_lane_plan_single(trni_lane_plan *plan)
 {
     const trn_numerics *n = &plan->numerics;
-    const bool fused = TRNI_AARCH64 || plan->isa == TRN_ISA_AVX2 || plan->isa == TRN_ISA_AVX512;
     plan->single_add = trni_lane_add_line_for(plan->isa);
     plan->single = NULL;
-    if (fused && !plan->shorten && n->accumulator_bits == 24 && n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN &&
+    if (!plan->shorten && n->accumulator_bits == 24 && n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN &&
         !plan->split && n->flush_sums)
-        plan->single = trni_lane_single_flush_for(plan->isa);
+        plan->single = plan->passes.single;
 }
 
-TRNI_COLD trni_lane_plan trni_lane_plan_of(const trn_numerics *n, int first_row, int rows, bool f32, trn_isa isa)
+/* For tiles of `rows` rows from row `first_row` of the array on. */
+TRNI_COLD trni_lane_plan trni_lane_plan_of(const trn_numerics *n, int first_row, int rows, bool f32, trn_isa isa,
+                                           const trni_lane_passes *passes)
 {
     trni_lane_plan plan;
     const bool down = n->accumulator == TRN_ACCUMULATOR_TOWARD_ZERO;
     plan.numerics = *n;
     plan.isa = isa;
+    plan.passes = *passes;
     plan.exact = n->accumulator == TRN_ACCUMULATOR_EXACT;
     plan.split = f32 && !plan.exact && n->fp32_mode == TRN_FP32_SPLIT;
-    plan.steps = plan.exact ? trni_lane_exact_for(isa) : down ? trni_lane_down_for(isa) : trni_lane_nearest_for(isa);
+    plan.steps = plan.exact ? plan.passes.exact : down ? plan.passes.down : trni_lane_nearest_for(isa);
     plan.shorten = n->product == TRN_PRODUCT_BF16 || n->flush_products;
     plan.product = trni_lane_rounding_of(n->product == TRN_PRODUCT_BF16 ? 8 : 53, false, false);
     plan.group = trni_lane_rounding_of(24, false, n->flush_sums);
@@ -369,8 +258,8 @@ TRNI_COLD void trni_lane_products_of(const trni_lane_plan *plan, const trni_lane
     int x_step = t->group * t->x_step;
     if (plan->split) { /* one number a row */
         for (int p = 0; p < rows; p++)
-            trni_lane_halves_for(plan->isa)(work->x + p * TRNI_LANE_STRIP, x + p * x_step, pass & 2, (size_t)t->strip);
-        trni_lane_halves_for(plan->isa)(work->w, w, pass & 1, (size_t)(rows * w_step));
+            plan->passes.halves(work->x + p * TRNI_LANE_STRIP, x + p * x_step, pass & 2, (size_t)t->strip);
+        plan->passes.halves(work->w, w, pass & 1, (size_t)(rows * w_step));
         x = work->x;
         w = work->w;
         x_step = TRNI_LANE_STRIP;
@@ -379,8 +268,7 @@ TRNI_COLD void trni_lane_products_of(const trni_lane_plan *plan, const trni_lane
         trni_lane_products_for(plan->isa)(work->term + slot * rows * cells, x + slot * t->x_step, x_step,
                                           w + slot * TRNI_LANES, w_step, t->strip, rows);
     if (plan->shorten)
-        trni_lane_shorten_for(plan->isa)(work->term, t->group * rows, cells, plan->flushed_products, &plan->product,
-                                         work->bad);
+        plan->passes.shorten(work->term, t->group * rows, cells, plan->flushed_products, &plan->product, work->bad);
 }
 
 /* The sum of each row's products, in place of the first of them. */
@@ -390,7 +278,7 @@ TRNI_COLD void trni_lane_groups(const trni_lane_plan *plan, int group, int rows,
     double *slot[TRNI_MAX_GROUP];
     for (int i = 0; i < group; i++) slot[i] = work->term + i * rows * cells;
     if (plan->numerics.group == TRN_GROUP_EXACT && group == TRNI_MAX_GROUP) { /* an exact pair is a sequential one */
-        trni_lane_quads_for(plan->isa)(slot[0], slot[1], slot[2], slot[3], rows, cells, &plan->group, work->bad);
+        plan->passes.quads(slot[0], slot[1], slot[2], slot[3], rows, cells, &plan->group, work->bad);
     } else {
         for (int i = 1; i < group; i++)
             trni_lane_nearest_for(plan->isa)(slot[0], row, slot[i], rows, cells, &plan->group, work->bad);
@@ -475,13 +363,10 @@ TRNI_COLD void trni_lanes_sum_double(const trni_lane_plan *plan, const trni_lane
     for (int pass = 0; pass < (plan->split ? 4 : 1); pass++)
         for (int first = 0; first < t->rows; first += stretch)
             trni_lane_rows_of(plan, t, first, t->rows - first < stretch ? t->rows - first : stretch, pass, &work);
-    if (!plan->exact) trni_lane_merge(plan, cells, work.sum, work.bad);
-    for (int i = 0; i < cells; i++) {
-        const double s = plan->exact ? trni_lane_round_exact(work.sum[i], work.sum[cells + i], work.sum[2 * cells + i],
-                                                             &plan->sum, &work.bad[i])
-                                     : work.sum[i];
-        sum[i] = work.bad[i] ? trni_lane_define(plan, t, i / TRNI_LANES, i % TRNI_LANES) : (float)s;
-    }
+    if (plan->exact) plan->passes.join(work.sum, cells, &plan->sum, work.bad);
+    else trni_lane_merge(plan, cells, work.sum, work.bad);
+    for (int i = 0; i < cells; i++)
+        sum[i] = work.bad[i] ? trni_lane_define(plan, t, i / TRNI_LANES, i % TRNI_LANES) : (float)work.sum[i];
 }
 
 /* In binary32: sums are flushed, and nothing else is out of the ordinary. */
@@ -504,12 +389,6 @@ TRNI_COLD void trni_lanes_sum(const trni_lane_plan *plan, const trni_lanes *t, f
         trni_lanes_sum_single(plan, t, sum);
     else
         trni_lanes_sum_double(plan, t, sum);
-}
-
-TRNI_COLD void trni_lanes_of(const trni_lanes *t, const trn_numerics *n, trn_isa isa, float *sum)
-{
-    const trni_lane_plan plan = trni_lane_plan_of(n, t->first_row, t->rows, t->f32, isa);
-    trni_lanes_sum(&plan, t, sum);
 }
 
 #endif /* TRNI_ARRAY_SYSTOLIC_LANES_H */

@@ -210,16 +210,16 @@ TRNI_INLINE void trni_micro_exact_part(int rows, int group, TRNI_MICRO_PARAMS)
 #else
 #define TRNI_ONE_COPY __attribute__((noclone))
 #endif
-#define TRNI_MICRO_EXACT(group)                                                                                       \
-    TRNI_KERNEL TRNI_ONE_COPY static void trni_micro_exact_##group(int rows, TRNI_MICRO_PARAMS)                       \
+#define TRNI_MICRO_EXACT(name, group)                                                                                 \
+    TRNI_KERNEL TRNI_ONE_COPY static void trni_micro_exact_##name(int rows, int together, TRNI_MICRO_PARAMS)          \
     {                                                                                                                 \
+        (void)together;                                                                                               \
         for (int j = 0; j < TRNI_MAX_WIDTH; j += 8)                                                                   \
             trni_micro_exact_part(rows, group, a, b + j, length, chains, in ? in + j : in, in_step, out + j,          \
                                   out_step, ahead, ahead_step);                                                       \
     }
-TRNI_MICRO_EXACT(1)
-TRNI_MICRO_EXACT(2)
-TRNI_MICRO_EXACT(4)
+TRNI_MICRO_EXACT(one, 1)
+TRNI_MICRO_EXACT(some, together)
 #undef TRNI_MICRO_EXACT
 #undef TRNI_ONE_COPY
 #undef TRNI_EACH_OF_FOUR
@@ -245,7 +245,8 @@ TRNI_COLD void trni_micro_slow(int rows, TRNI_MICRO_PARAMS)
 #define TRNI_MICRO_EXACT_OF(rows, group)                                                                              \
     TRNI_FN void trni_micro_exact_##rows##x##group(TRNI_MICRO_PARAMS)                                                 \
     {                                                                                                                 \
-        trni_micro_exact_##group(rows, TRNI_MICRO_ARGS);                                                              \
+        if (group == 1) trni_micro_exact_one(rows, 1, TRNI_MICRO_ARGS);                                               \
+        else trni_micro_exact_some(rows, group, TRNI_MICRO_ARGS);                                                     \
     }
 #define TRNI_MICROS(rows)                                                                                             \
     TRNI_FN void trni_micro_slow_##rows(TRNI_MICRO_PARAMS) { trni_micro_slow(rows, TRNI_MICRO_ARGS); }                \

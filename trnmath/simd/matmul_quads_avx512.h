@@ -31,7 +31,8 @@ TRNI_KERNEL TRNI_TARGET_QUADS static void trni_simd_quads(TRNI_QUADS_PARAMS)
     const uint32_t *const x_scale = a + map->rows * strip, *const w_scale = b + map->rows * 2 * width;
     const uint8_t *block = map->block, *count = map->count;
     ptrdiff_t at[rows];
-    __m512 t[rows][2], s[rows][2], scale[rows][2];
+    __m512 done[rows][2], (*t)[2] = done, s[rows][2], scale[rows][2];
+    TRNI_OPAQUE(t);
     TRNI_QUADS_EACH(i, rows) at[i] = i < strip ? i : strip - 1;
     int c = 0;
     do {

@@ -19,7 +19,7 @@
 #define TRNI_EACH_ROUND _Pragma("clang loop unroll(full)") for (int r = 0; r < 8; r++)
 #else
 #define TRNI_EACH_GROUP _Pragma("GCC unroll 8") for (int g = 0; g < groups; g++)
-#define TRNI_EACH_ROUND _Pragma("GCC unroll 8") for (int r = 0; r < 8; r++)
+#define TRNI_EACH_ROUND TRNI_ROLLED for (int r = 0; r < 8; r++) /* as fast (measured, gcc 12), and half the bytes */
 #endif
 /* A round waits for its products longer than it computes: three groups hide that where the compiler keeps them in the
  * sixteen registers (clang: 1.17 times the speed of four). gcc does not, and takes two (1.08 times). */
