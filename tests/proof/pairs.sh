@@ -1,6 +1,6 @@
 #!/bin/sh
-# Proves by Gappa, for exponents of BF16 (level 1: nine of them, level 2: all), that dot products of pairs give a chain's
-# bits wherever the library takes them: with the limit of exponents in its header. With one less the proof must fail.
+# Proves by Gappa, for exponents of BF16 (level 1: nine of them, level 2: all), that dot products of pairs give the bits
+# of a chain wherever the library takes them: with the limit of exponents in its header. With one less it must fail.
 # Usage: tests/proof/pairs.sh
 set -u
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
