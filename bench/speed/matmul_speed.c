@@ -69,7 +69,7 @@ static bool add_formats(const char *name)
 
 typedef struct options {
     bool quick, alone; /* alone: without peers */
-    trn_isa isa;
+    trn_isa asked, isa; /* what products are called with: AUTO takes the host's units, too; the vectors below them */
     int threads; /* 0: 1 and 2 */
     int partition; /* 0: measure */
     int rounds;
@@ -177,12 +177,12 @@ static void measure(bench *b, const options *o)
     b->repeats = 1 + (int)(2e9 * b->threads / flops);
     if (b->repeats > 400) b->repeats = 400;
     for (int c = 0; c < CANDIDATES; c++) /* warm up */
-        if (takes_part(b, c)) run_candidate(b, c, o->isa);
+        if (takes_part(b, c)) run_candidate(b, c, o->asked);
     for (int r = 0; r < b->rounds; r++) {
         b->peak[r] = tb_peak_burst(o->isa, b->threads, 0.004).flops_per_s;
         b->read[r] = tb_read_rate(b->x[0].b.data, (size_t)(b->s.k * b->s.n) * 2, b->threads, o->isa);
         for (int c = 0; c < CANDIDATES; c++)
-            if (takes_part(b, c)) b->rate[c][r] = timed(b, c, o->isa);
+            if (takes_part(b, c)) b->rate[c][r] = timed(b, c, o->asked);
     }
 }
 
@@ -223,7 +223,7 @@ static void print(const bench *b, const options *o)
         if (b->s.m == 1 && c < PEERS_FROM) printf("  %5.1f %% of read", 100 * read);
         putchar('\n');
         if (csv)
-            fprintf(csv, "%s,%s,%d,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g\n", trn_isa_text(o->isa),
+            fprintf(csv, "%s,%s,%d,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g,%.4g\n", trn_isa_text(o->asked),
                     TB_COMPILER, b->threads, (long long)b->s.m, (long long)b->s.n, (long long)b->s.k, candidate_name(c),
                     top * 1e-9, share, own, openblas, f32, prepacked, onednn, read);
     }
@@ -264,7 +264,7 @@ static void run(const shape *s, int threads, const options *o, means *sum)
     b.threads = threads;
     b.rounds = o->rounds;
     set_threads(threads);
-    prepare(&b, o->isa);
+    prepare(&b, o->asked);
     measure(&b, o);
     print(&b, o);
     if (s->m >= 128 && b.peer[TB_OPENBLAS]) means_add(sum, &b);
@@ -302,7 +302,7 @@ static bool parse(int argc, char **argv, options *o)
         o->alone |= alone;
         if (quick || alone) continue;
         if (strcmp(argv[i], "--isa") == 0)
-            o->isa = trn_isa_from_name(value);
+            o->asked = trn_isa_from_name(value);
         else if (strcmp(argv[i], "--threads") == 0)
             o->threads = atoi(value);
         else if (strcmp(argv[i], "--rounds") == 0)
@@ -320,14 +320,16 @@ static bool parse(int argc, char **argv, options *o)
             return false;
         i++;
     }
-    return trn_isa_supported(o->isa) && o->threads >= 0 && o->partition >= 0 && o->rounds > 0 &&
+    o->isa = tb_isa(o->asked);
+    const bool known = (o->asked == TRN_ISA_AUTO || trn_isa_supported(o->asked)) && trn_isa_supported(o->isa);
+    return known && o->threads >= 0 && o->partition >= 0 && o->rounds > 0 &&
            o->rounds <= MAX_ROUNDS;
 }
 
 int app_run(int argc, char **argv)
 {
     static const char *const usual[] = { "f16", "tf32", "f32" };
-    options o = { .isa = tb_isa(TRN_ISA_AUTO), .rounds = 9 };
+    options o = { .asked = TRN_ISA_AUTO, .rounds = 9 };
     add_format("bf16"); /* always the first: others are compared with it */
     if (!parse(argc, argv, &o)) {
         fprintf(stderr, "usage: matmul_speed [--quick] [--alone] [--isa NAME] [--threads N] [--rounds N] "
@@ -340,7 +342,9 @@ int app_run(int argc, char **argv)
     const bool none_asked = ours == 1;
     for (int i = 0; none_asked && i < 3; i++) add_format(usual[i]);
     if (!o.alone) tb_peers_load(o.isa, true);
-    fprintf(stderr, "# %s; isa %s; compiler %s\n", tb_host_processor(), trn_isa_text(o.isa), TB_COMPILER);
+    const trn_isa unit = trn_isa_unit(o.asked);
+    fprintf(stderr, "# %s; isa %s; unit %s; compiler %s\n", tb_host_processor(), trn_isa_text(o.isa),
+            unit == TRN_ISA_AUTO ? "none" : trn_isa_text(unit), TB_COMPILER);
     for (int i = 0; i < TB_PEERS; i++)
         if (tb_peer_version((tb_peer_id)i))
             fprintf(stderr, "# %s: %s\n", tb_peer_name((tb_peer_id)i), tb_peer_version((tb_peer_id)i));

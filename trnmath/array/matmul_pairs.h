@@ -94,8 +94,10 @@ enum {
     TRNI_PAIRS_PANELS = 32 /* that are woven together, at most */
 };
 
-/* BF16 of n codes of 8 bits. */
-#define TRNI_PAIRS_CODES_PARAMS uint16_t *dst, const unsigned char *src, int64_t n, const uint16_t *table
+/* BF16 of n codes of 8 bits in each of so many rows, `line` bytes apart; dst's rows are dst_line numbers apart. */
+#define TRNI_PAIRS_CODES_PARAMS                                                                                        \
+    uint16_t *dst, int64_t dst_line, const unsigned char *src, int64_t line, int64_t rows, int64_t n,                  \
+        const uint16_t *table
 /* out[panel][word][width] of lanes that follow each other, numbers along K `line` apart: panels are `panel` words
  * apart, the last one has zeros beyond `lanes`. seen[panel][32]; *wild becomes true if any number is. */
 #define TRNI_PAIRS_WEAVE_PARAMS                                                                                        \
@@ -119,9 +121,10 @@ TRNI_INLINE void trni_pairs_see(uint16_t *seen, bool *wild, uint32_t word)
 
 TRNI_INLINE void trni_pairs_codes_body(TRNI_PAIRS_CODES_PARAMS)
 {
-    for (int64_t i = 0; i < n; i++) dst[i] = (uint16_t)(table[src[i] & 0x7f] | (src[i] & 0x80u) << 8);
+    for (; rows > 0; rows--, dst += dst_line, src += line)
+        for (int64_t i = 0; i < n; i++) dst[i] = (uint16_t)(table[src[i] & 0x7f] | (src[i] & 0x80u) << 8);
 }
-TRNI_DISPATCH_ONE(trni_pairs_codes, (TRNI_PAIRS_CODES_PARAMS), (dst, src, n, table))
+TRNI_DISPATCH_ONE(trni_pairs_codes, (TRNI_PAIRS_CODES_PARAMS), (dst, dst_line, src, line, rows, n, table))
 
 /* The numbers `early` and `late` of what is at src, `step` apart; the second may be none. */
 TRNI_INLINE uint32_t trni_pairs_word(const uint16_t *src, int64_t step, const trni_pairs_map *map, int w)
@@ -386,10 +389,10 @@ TRNI_FN void trni_pairs_numbers(const trni_pairs_work *s, const trni_operand *o,
     const int64_t step = lanes ? o->lane_stride : o->depth_stride;
     const unsigned char *at = trni_operand_at(o, lane, k);
     unsigned char line[TRNI_PAIRS_DEPTH];
-    if (codes && step == 1) s->pack.codes(dst, at, n, codes);
+    if (codes && step == 1) s->pack.codes(dst, 0, at, 0, 1, n, codes);
     if (codes && step != 1) {
         for (int64_t i = 0; i < n; i++) line[i] = at[i * step];
-        s->pack.codes(dst, line, n, codes);
+        s->pack.codes(dst, 0, line, 0, 1, n, codes);
     }
     for (int64_t i = 0; i < n && !codes; i++) memcpy(dst + i, at + i * step * (int64_t)sizeof *dst, sizeof *dst);
 }
@@ -431,7 +434,9 @@ TRNI_LEAN void trni_pairs_weave_lanes(const trni_pairs_work *s, const trni_opera
     }
     for (int64_t from = 0; from < lanes; from += together) {
         const int64_t some = trni_min64(lanes - from, together);
-        for (int t = 0; t < map->depth; t++)
+        if (codes)
+            s->pack.codes(room, together, trni_operand_at(o, lane + from, k), o->depth_stride, map->depth, some, codes);
+        for (int t = 0; t < map->depth && !codes; t++)
             trni_pairs_numbers(s, o, codes, lane + from, k + t, some, true, room + t * together);
         s->pack.weave(out + from / width * panel, panel, width, room, together, some, map,
                       seen + from / width * TRNI_PAIRS_SEEN, wild);

@@ -42,18 +42,22 @@ __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void trn
     if (_mm512_cmpge_epu16_mask(most, _mm512_set1_epi16(TRNI_PAIRS_WILD))) *wild = true;
 }
 
-/* Two tables of 64, and the sign. */
+/* Two tables of 64, and the sign. Memory is asked for the same codes of the next tile. */
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_codes(TRNI_PAIRS_CODES_PARAMS)
 {
     const __m512i t0 = _mm512_loadu_si512(table), t1 = _mm512_loadu_si512(table + 32),
                   t2 = _mm512_loadu_si512(table + 64), t3 = _mm512_loadu_si512(table + 96);
-    for (int64_t i = 0; i < n; i += 32) {
-        const __mmask32 mask = trni_simd_pairs_mask(n - i);
-        const __m512i code = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, src + i));
-        const __m512i low = _mm512_permutex2var_epi16(t0, code, t1), high = _mm512_permutex2var_epi16(t2, code, t3);
-        const __mmask32 upper = _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x40));
-        const __m512i sign = _mm512_slli_epi16(_mm512_and_si512(code, _mm512_set1_epi16(0x80)), 8);
-        _mm512_mask_storeu_epi16(dst + i, mask, _mm512_or_si512(_mm512_mask_blend_epi16(upper, low, high), sign));
+    const uintptr_t below = (uintptr_t)(rows * line);
+    for (; rows > 0; rows--, dst += dst_line, src += line) {
+        _mm_prefetch((const char *)((uintptr_t)src + below), _MM_HINT_T1);
+        for (int64_t i = 0; i < n; i += 32) {
+            const __mmask32 mask = trni_simd_pairs_mask(n - i);
+            const __m512i code = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, src + i));
+            const __m512i low = _mm512_permutex2var_epi16(t0, code, t1), high = _mm512_permutex2var_epi16(t2, code, t3);
+            const __mmask32 upper = _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x40));
+            const __m512i sign = _mm512_slli_epi16(_mm512_and_si512(code, _mm512_set1_epi16(0x80)), 8);
+            _mm512_mask_storeu_epi16(dst + i, mask, _mm512_or_si512(_mm512_mask_blend_epi16(upper, low, high), sign));
+        }
     }
 }
 
