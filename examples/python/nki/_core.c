@@ -82,27 +82,28 @@ static PyObject *core_trace(core_object *self, PyObject *unused)
     return all;
 }
 
+static int set_add(PyObject *set, int space, uint64_t serial)
+{
+    PyObject *one = Py_BuildValue("(iK)", space, (unsigned long long)serial);
+    const int status = one ? PySet_Add(set, one) : -1;
+    Py_XDECREF(one);
+    return status;
+}
+
 /* The allocations of tiles that there are now. */
 static PyObject *core_tiles(core_object *self, PyObject *unused)
 {
     (void)unused;
     PyObject *set = PySet_New(NULL);
-    for (int space = 0; set && space < 2; space++) {
+    int status = set ? 0 : -1;
+    for (int space = 0; space < 2; space++) {
         const trni_memory *m = &self->core->memory[space];
-        for (int i = 0; i < m->tiles; i++) {
-            if (!m->tile[i].live) continue;
-            PyObject *one = Py_BuildValue("(iK)", space, (unsigned long long)m->tile[i].serial);
-            if (!one || PySet_Add(set, one)) Py_CLEAR(set);
-            Py_XDECREF(one);
-            if (!set) return NULL;
-        }
-        for (const owner *o = self->aside[space].outside; o; o = o->next) {
-            PyObject *one = Py_BuildValue("(iK)", space, (unsigned long long)o->serial);
-            if (!one || PySet_Add(set, one)) Py_CLEAR(set);
-            Py_XDECREF(one);
-            if (!set) return NULL;
-        }
+        for (int i = 0; i < m->tiles && !status; i++)
+            if (m->tile[i].live) status = set_add(set, space, m->tile[i].serial);
+        for (const owner *o = self->aside[space].outside; o && !status; o = o->next)
+            status = set_add(set, space, o->serial);
     }
+    if (status) Py_CLEAR(set);
     return set;
 }
 
