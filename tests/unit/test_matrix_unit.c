@@ -62,7 +62,7 @@ static void fill_tiles(void)
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < count[i]; k++) {
             const uint32_t r = cases_u32(&rng);
-            word[i][k] = kind == 0   ? r & 0xbfffbfffu /* below 2, subnormals among them */
+            word[i][k] = kind == 0   ? r & 0xbfffbfffu                 /* below 2, subnormals among them */
                          : kind == 1 ? (r & 0x83ff83ffu) | 0x1c001c00u /* products about 2^-126 */
                          : kind == 2 ? (r & 0x83ff83ffu) | 0x3e003e00u
                                      : (r & 0x80ff80ffu) | 0x3f003f00u;
@@ -166,8 +166,10 @@ static trn_matmul_units asked(trn_isa isa, trn_format format, uint32_t code, uin
     trn_matmul_units units = { 0, 0, 0, 0, 0 };
     for (size_t i = 0; i < (size_t)M * K; i++) memcpy(x + i * bytes, i % 7 ? &code : &other, bytes);
     for (size_t i = 0; i < (size_t)N * K; i++) memcpy(w + i * bytes, i % 5 ? &code : &other, bytes);
-    trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, sums[0], M, N), .a = trn_tensor_2d(format, x, M, K),
-                             .b = trn_tensor_2d(format, w, K, N), .isa = isa };
+    trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, sums[0], M, N),
+                             .a = trn_tensor_2d(format, x, M, K),
+                             .b = trn_tensor_2d(format, w, K, N),
+                             .isa = isa };
     if (packed) {
         assert_true(trn_matmul_pack_bytes(&args) <= sizeof room);
         assert_int_equal(trn_matmul_pack(&args, room, sizeof room), TRN_OK);
@@ -210,11 +212,11 @@ static void units_apply_where_they_pay(void **state)
         int64_t rows, columns, depth;
         bool tiles, pairs;
     } edge[] = {
-        { TRN_ISA_AVX512_BF16, 2, 64, 128, false, true },   { TRN_ISA_AVX512_BF16, 1, 512, 512, false, false },
-        { TRN_ISA_AVX512_BF16, 2, 64, 127, false, false },  { TRN_ISA_AUTO, 64, 64, 64, false, false },
-        { TRN_ISA_PAIRS_EMULATED, 2, 1, 1, false, true },   { TRN_ISA_PAIRS_EMULATED, 1, 512, 512, false, false },
-        { TRN_ISA_AMX, 64, 64, 64, true, false },           { TRN_ISA_AMX, 63, 128, 128, false, false },
-        { TRN_ISA_AMX_EMULATED, 16, 1, 1, true, false },    { TRN_ISA_AMX_EMULATED, 15, 512, 512, false, false },
+        { TRN_ISA_AVX512_BF16, 2, 64, 128, false, true },  { TRN_ISA_AVX512_BF16, 1, 512, 512, false, false },
+        { TRN_ISA_AVX512_BF16, 2, 64, 127, false, false }, { TRN_ISA_AUTO, 64, 64, 64, false, false },
+        { TRN_ISA_PAIRS_EMULATED, 2, 1, 1, false, true },  { TRN_ISA_PAIRS_EMULATED, 1, 512, 512, false, false },
+        { TRN_ISA_AMX, 64, 64, 64, true, false },          { TRN_ISA_AMX, 63, 128, 128, false, false },
+        { TRN_ISA_AMX_EMULATED, 16, 1, 1, true, false },   { TRN_ISA_AMX_EMULATED, 15, 512, 512, false, false },
     };
     for (size_t i = 0; i < sizeof edge / sizeof *edge; i++) {
         if (edge[i].unit == TRN_ISA_AMX && !trn_isa_supported(TRN_ISA_AMX)) continue;
@@ -241,8 +243,9 @@ static void units_apply_where_they_pay(void **state)
 static void pairs_do_what_can_be_proven(void **state)
 {
     (void)state;
-    static const uint32_t code[][2] = { { 0x3f80, 0xc0e0 }, { 0x3f81, 0x42ff }, { 0x8000, 0x7f80 }, { 0xffc1, 0x7f7f },
-                                        { 0x0080, 0x7f00 } };
+    static const uint32_t code[][2] = {
+        { 0x3f80, 0xc0e0 }, { 0x3f81, 0x42ff }, { 0x8000, 0x7f80 }, { 0xffc1, 0x7f7f }, { 0x0080, 0x7f00 }
+    };
     for (int i = 0; i < 5; i++) {
         const trn_matmul_units u = asked(TRN_ISA_PAIRS_EMULATED, TRN_BF16, code[i][0], code[i][1], false);
         assert_int_equal(i < 4 ? u.vectors : u.pairs, 0);
@@ -279,8 +282,10 @@ static void pairs_stop_where_sums_are_subnormal(void **state)
                     w[k * N + j] = trn_bf16_from_f32(ldexpf(129, ew - 7));
                     w[(k + 4) * N + j] = trn_bf16_from_f32(ldexpf(-130, ew - 7));
                 }
-                const trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, sum, M, N), .units = &units,
-                                               .a = trn_tensor_2d(TRN_BF16, x, M, K), .isa = TRN_ISA_PAIRS_EMULATED,
+                const trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, sum, M, N),
+                                               .units = &units,
+                                               .a = trn_tensor_2d(TRN_BF16, x, M, K),
+                                               .isa = TRN_ISA_PAIRS_EMULATED,
                                                .b = trn_tensor_2d(TRN_BF16, w, K, N) };
                 assert_int_equal(trn_matmul(&args), TRN_OK);
                 for (int i = 0; i < M * N; i++) assert_true(sum[i] == ldexpf(1, together - 14));
@@ -289,23 +294,53 @@ static void pairs_stop_where_sums_are_subnormal(void **state)
             }
 }
 
+/* Four rows of a's words times b's, in chains of odd lengths. */
+static trni_pairs_map odd_chains(void)
+{
+    trni_pairs_map map;
+    memset(&map, 0, sizeof map);
+    map.chains = 3;
+    map.words = 16;
+    map.group = 1;
+    map.count[0] = 5;
+    map.count[1] = 8;
+    map.count[2] = 3;
+    return map;
+}
+
+static trni_pairs_call four_rows(const uint32_t *x, const uint32_t *y, float *out)
+{
+    trni_pairs_call call;
+    memset(&call, 0, sizeof call);
+    call.a = x;
+    call.b = y;
+    call.rows = 4;
+    call.width = WIDTH;
+    call.tiles = 1;
+    call.out = out;
+    call.out_step = WIDTH;
+    call.ahead = (uintptr_t)y;
+    return call;
+}
+
 /* One word times 32: the emulator, and the processor's pairs where it has them, against the twin. */
 static void pairs_are_two_steps(void **state)
 {
     (void)state;
-    enum { rows = 4, words = 16 };
-    static const int count[] = { 5, 8, 3 };
+    enum { rows = 4 };
+    const trni_pairs_map map = odd_chains();
     float got[rows][WIDTH], host[rows][WIDTH];
     for (int round = 0; round < cases_rounds(8, 400); round++) {
         fill_tiles();
-        trni_pairs_emulated(rows, 1, WIDTH, a[0][0], words, b[0][0], count, 3, 1, 0, 0, NULL, 0, got[0], WIDTH);
+        const trni_pairs_call call = four_rows(a[0][0], b[0][0], got[0]);
+        trni_pairs_emulated(&map, &call);
         for (int m = 0; m < rows; m++)
             for (int n = 0; n < WIDTH; n++) {
                 twin_number chain[3];
                 int k = 0;
                 for (int c = 0; c < 3; c++) {
                     chain[c] = twin_from_f32(0);
-                    for (int end = k + count[c]; k < end; k++)
+                    for (int end = k + map.count[c]; k < end; k++)
                         chain[c] = step(a[0][m][k] & 0xffffu, b[0][k][n] & 0xffffu,
                                         step(a[0][m][k] >> 16, b[0][k][n] >> 16, chain[c]));
                 }
@@ -316,33 +351,35 @@ static void pairs_are_two_steps(void **state)
             }
 #if TRNI_PAIRS_SIMD
         if (!trn_isa_supported(TRN_ISA_AVX512_BF16)) continue;
-        trni_simd_pairs_4x1(a[0][0], words, b[0][0], count, 3, 1, 0, 0, NULL, 0, host[0], WIDTH);
+        const trni_pairs_call simd = four_rows(a[0][0], b[0][0], host[0]);
+        trni_simd_pairs_4x1(&map, &simd);
         assert_memory_equal(got, host, sizeof got);
 #endif
     }
     (void)host;
 }
 
-static void wrong_pairs(TRNI_PAIRS_PARAMS)
+static void wrong_pairs(const trni_pairs_map *map, const trni_pairs_call *call)
 {
-    trni_pairs_emulated(4, 1, WIDTH, TRNI_PAIRS_ARGS);
-    out[77] = trni_float(trni_bits(out[77]) ^ 1u);
+    trni_pairs_emulated(map, call);
+    call->out[77] = trni_float(trni_bits(call->out[77]) ^ 1u);
 }
 
-static void turned_pairs(TRNI_PAIRS_PARAMS) /* the low half first */
+static void turned_pairs(const trni_pairs_map *map, const trni_pairs_call *call) /* the low half first */
 {
-    uint32_t x[64], w[16 * WIDTH];
-    for (int i = 0; i < 64; i++) x[i] = a[i] << 16 | a[i] >> 16;
-    for (int i = 0; i < 16 * WIDTH; i++) w[i] = b[i] << 16 | b[i] >> 16;
-    trni_pairs_emulated(4, 1, WIDTH, x, a_step, w, count, chains, tiles, a_tile, b_tile, in, in_step, out, out_step);
+    uint32_t x[64], y[16 * WIDTH];
+    for (int i = 0; i < 64; i++) x[i] = call->a[i] << 16 | call->a[i] >> 16;
+    for (int i = 0; i < 16 * WIDTH; i++) y[i] = call->b[i] << 16 | call->b[i] >> 16;
+    trni_pairs_call turned = *call;
+    turned.a = x;
+    turned.b = y;
+    trni_pairs_emulated(map, &turned);
 }
-
-static void right_pairs(TRNI_PAIRS_PARAMS) { trni_pairs_emulated(4, 1, WIDTH, TRNI_PAIRS_ARGS); }
 
 static void only_the_right_pairs_pass(void **state)
 {
     (void)state;
-    assert_true(trni_pairs_pass(right_pairs));
+    assert_true(trni_pairs_pass(trni_pairs_emulated));
     assert_false(trni_pairs_pass(wrong_pairs));
     assert_false(trni_pairs_pass(turned_pairs));
     assert_int_equal(trni_pairs_usable(TRN_ISA_AVX512_BF16), TRNI_PAIRS_SIMD && trn_isa_supported(TRN_ISA_AVX512_BF16));
@@ -352,11 +389,16 @@ static void only_the_right_pairs_pass(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_emulator_computes_what_tiles_do), cmocka_unit_test(the_emulator_sums_bytes),
-        cmocka_unit_test(only_the_right_tiles_pass),           cmocka_unit_test(units_return_the_bits_of_chains),
-        cmocka_unit_test(units_do_what_can_be_proven),         cmocka_unit_test(units_apply_where_they_pay),
-        cmocka_unit_test(pairs_do_what_can_be_proven),         cmocka_unit_test(pairs_stop_where_sums_are_subnormal),
-        cmocka_unit_test(pairs_are_two_steps),                 cmocka_unit_test(only_the_right_pairs_pass),
+        cmocka_unit_test(the_emulator_computes_what_tiles_do),
+        cmocka_unit_test(the_emulator_sums_bytes),
+        cmocka_unit_test(only_the_right_tiles_pass),
+        cmocka_unit_test(units_return_the_bits_of_chains),
+        cmocka_unit_test(units_do_what_can_be_proven),
+        cmocka_unit_test(units_apply_where_they_pay),
+        cmocka_unit_test(pairs_do_what_can_be_proven),
+        cmocka_unit_test(pairs_stop_where_sums_are_subnormal),
+        cmocka_unit_test(pairs_are_two_steps),
+        cmocka_unit_test(only_the_right_pairs_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

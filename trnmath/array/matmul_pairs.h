@@ -42,11 +42,13 @@ enum {
 
 /* The words of one K tile. */
 typedef struct trni_pairs_map {
-    int chains, words, depth;
+    int chains, words, depth, group;
     int count[TRNI_MAX_CHAINS];                                      /* of each chain's words */
     uint16_t early[TRNI_PAIRS_WORDS], late[TRNI_PAIRS_WORDS];        /* number along K, or TRNI_PAIRS_ZERO */
     uint16_t from[TRNI_PAIRS_WORDS / 16][TRNI_PAIRS_DEPTH / 64][32]; /* of 16 words: which of 64 numbers are halves */
     uint32_t there[TRNI_PAIRS_WORDS / 16][TRNI_PAIRS_DEPTH / 64];    /* and whether they are among them at all */
+    uint16_t four[32]; /* of 32 numbers: four words of each of four chains */
+    bool is_four;      /* and 128 numbers are four times that */
 } trni_pairs_map;
 
 TRNI_FN int trni_pairs_words_of(const trni_map *map)
@@ -56,32 +58,58 @@ TRNI_FN int trni_pairs_words_of(const trni_map *map)
     return words;
 }
 
+/* Of 128 numbers, whether all are where 32 of them have theirs: word s of chain c has numbers 8 s + c and + 4. */
+TRNI_FN bool trni_pairs_map_is_four(const trni_pairs_map *m)
+{
+    bool four = m->chains == 4 && m->depth == 128 && m->words == 64;
+    for (int w = 0; w < m->words && four; w++) {
+        const int number = w % 16 * 8 + w / 16;
+        four = m->early[w] == number && m->late[w] == number + 4;
+    }
+    return four;
+}
+
 /* Number t is half `half` of word w: 0 the low one. */
 TRNI_FN void trni_pairs_map_put(trni_pairs_map *m, int w, int half, int t)
 {
     const int place = 2 * (w % 16) + half;
-    (half ? m->early : m->late)[w] = (uint16_t)t;
+    if (t == TRNI_PAIRS_ZERO) return;
     m->from[w / 16][t / 64][place] = (uint16_t)(t % 64);
     m->there[w / 16][t / 64] |= 1u << place;
 }
 
+TRNI_LEAN void trni_pairs_map_halves(trni_pairs_map *m)
+{
+    memset(m->from, 0, sizeof m->from);
+    memset(m->there, 0, sizeof m->there);
+    for (int w = 0; w < m->words; w++) {
+        trni_pairs_map_put(m, w, 1, m->early[w]);
+        trni_pairs_map_put(m, w, 0, m->late[w]);
+    }
+}
+
 TRNI_LEAN void trni_pairs_map_init(trni_pairs_map *m, const trni_map *map)
 {
-    int first[TRNI_MAX_CHAINS] = { 0 };
-    memset(m, 0, sizeof *m);
+    uint16_t number[TRNI_MAX_DEPTH]; /* of a line */
+    const uint16_t *line = number;
     m->chains = map->chains.count;
     m->depth = map->depth;
+    m->group = map->group;
+    m->words = 0;
+    for (int i = 0; i < map->lines; i++) number[i] = TRNI_PAIRS_ZERO;
+    for (int t = 0; t < map->depth; t++) number[map->line[t]] = (uint16_t)t;
     for (int c = 0; c < m->chains; c++) {
-        first[c] = m->words;
-        m->count[c] = (map->chains.length[c] * map->group + 1) / 2;
-        m->words += m->count[c];
+        const int lines = map->chains.length[c] * map->group;
+        m->count[c] = (lines + 1) / 2;
+        for (int i = 0; i < lines; i += 2, m->words++) {
+            m->early[m->words] = line[i];
+            m->late[m->words] = i + 1 < lines ? line[i + 1] : TRNI_PAIRS_ZERO;
+        }
+        line += lines;
     }
-    for (int w = 0; w < m->words; w++) m->early[w] = m->late[w] = TRNI_PAIRS_ZERO;
-    for (int t = 0; t < map->depth; t++) {
-        int c = 0, line = map->line[t];
-        for (; line >= map->chains.length[c] * map->group; c++) line -= map->chains.length[c] * map->group;
-        trni_pairs_map_put(m, first[c] + line / 2, line % 2 == 0, t);
-    }
+    m->is_four = trni_pairs_map_is_four(m);
+    for (int i = 0; i < 32 && m->is_four; i++) m->four[i] = (uint16_t)(i / 2 % 4 * 8 + i / 8 + (i % 2 ? 0 : 4));
+    if (!m->is_four) trni_pairs_map_halves(m);
 }
 
 /* ---- packing ----
@@ -181,14 +209,23 @@ typedef struct trni_pairs_packer {
 
 /* ---- one strip times one panel ---- */
 
-/* out[rows][width] = (in + : ) the sums of a's and b's words, chain after chain, tile after tile, whose words are
- * a_tile and b_tile apart; of double rows (`group` 2) each word's two products are summed before they join their
- * chain. */
-#define TRNI_PAIRS_PARAMS                                                                                              \
-    const uint32_t *a, int a_step, const uint32_t *b, const int *count, int chains, int tiles, ptrdiff_t a_tile,       \
-        ptrdiff_t b_tile, const float *in, ptrdiff_t in_step, float *out, ptrdiff_t out_step
-#define TRNI_PAIRS_ARGS a, a_step, b, count, chains, tiles, a_tile, b_tile, in, in_step, out, out_step
-typedef void trni_pairs_fn(TRNI_PAIRS_PARAMS);
+/* A strip of `rows` times a panel: out[rows][width] = (in + : ) the sums of a's and b's words, chain after chain, tile
+ * after tile, whose words are a_tile and b_tile apart; of double rows each word's two products are summed before they
+ * join their chain. */
+typedef struct trni_pairs_call {
+    const uint32_t *a, *b;
+    const trni_map *map; /* of the numbers, for the vectors, which take one tile */
+    int kernel, rows, width, tiles;
+    ptrdiff_t a_tile, b_tile;
+    trn_merge merge;
+    const float *in;
+    ptrdiff_t in_step;
+    float *out;
+    ptrdiff_t out_step;
+    uintptr_t ahead, ahead_step; /* with each word a line is asked for, and the next is ahead_step on */
+} trni_pairs_call;
+
+typedef void trni_pairs_fn(const trni_pairs_map *m, const trni_pairs_call *call);
 
 TRNI_INLINE float trni_pair_of(uint32_t a, uint32_t b, float sum)
 {
@@ -198,27 +235,29 @@ TRNI_INLINE float trni_pair_of(uint32_t a, uint32_t b, float sum)
         __builtin_fmaf(trni_unit_flushed(trni_float(a << 16)), trni_unit_flushed(trni_float(b << 16)), sum));
 }
 
-TRNI_INLINE void trni_pairs_row(int group, int width, const uint32_t *a, const uint32_t *b, const int *count,
-                                int chains, const float *in, float *out)
+TRNI_INLINE void trni_pairs_row(const trni_pairs_map *m, int width, const uint32_t *a, const uint32_t *b,
+                                const float *in, float *out)
 {
     float t[TRNI_MAX_WIDTH] = { 0 }, s[TRNI_MAX_WIDTH];
-    for (int c = 0; c < chains; c++) {
+    for (int c = 0; c < m->chains; c++) {
         for (int j = 0; j < width; j++) s[j] = 0;
-        for (int k = count[c]; k > 0; k--, a++, b += width)
+        for (int k = m->count[c]; k > 0; k--, a++, b += width)
             for (int j = 0; j < width; j++)
-                s[j] = group == 1 ? trni_pair_of(*a, b[j], s[j]) : s[j] + trni_pair_of(*a, b[j], 0);
+                s[j] = m->group == 1 ? trni_pair_of(*a, b[j], s[j]) : s[j] + trni_pair_of(*a, b[j], 0);
         for (int j = 0; j < width; j++) t[j] = c ? t[j] + s[j] : s[j];
     }
     for (int j = 0; j < width; j++) out[j] = in ? in[j] + t[j] : t[j];
 }
 
 /* By the emulator, which is for tests: any number of rows. */
-TRNI_COLD void trni_pairs_emulated(int rows, int group, int width, TRNI_PAIRS_PARAMS)
+TRNI_COLD void trni_pairs_emulated(const trni_pairs_map *m, const trni_pairs_call *call)
 {
-    for (int t = 0; t < tiles; t++, in = out, in_step = out_step)
-        for (int i = 0; i < rows; i++)
-            trni_pairs_row(group, width, a + t * a_tile + i * a_step, b + t * b_tile, count, chains,
-                           in ? in + i * in_step : NULL, out + i * out_step);
+    const float *in = call->in;
+    ptrdiff_t in_step = call->in_step;
+    for (int t = 0; t < call->tiles; t++, in = call->out, in_step = call->out_step)
+        for (int i = 0; i < call->rows; i++)
+            trni_pairs_row(m, call->width, call->a + t * call->a_tile + i * m->words, call->b + t * call->b_tile,
+                           in ? in + i * in_step : NULL, call->out + i * call->out_step);
 }
 
 #define TRNI_PAIRS_SIMD TRNI_UNIT_SIMD
@@ -232,15 +271,32 @@ TRNI_COLD void trni_pairs_emulated(int rows, int group, int width, TRNI_PAIRS_PA
 TRNI_COLD bool trni_pairs_pass(trni_pairs_fn *multiply)
 {
     enum { rows = 4, words = 16, width = 32 };
-    static const int count[] = { 5, 8, 3 };
     TRNI_LINES(uint32_t) a[rows * words];
     TRNI_LINES(uint32_t) b[words * width];
     float got[rows * width], want[rows * width];
+    trni_pairs_map map;
+    trni_pairs_call call;
+    memset(&map, 0, sizeof map);
+    map.chains = 3;
+    map.words = words;
+    map.group = 1;
+    map.count[0] = 5;
+    map.count[1] = 8;
+    map.count[2] = 3;
+    memset(&call, 0, sizeof call);
+    call.a = a;
+    call.b = b;
+    call.rows = rows;
+    call.out_step = call.width = width;
+    call.tiles = 1;
+    call.ahead = (uintptr_t)b;
     for (uint32_t round = 0; round < 4; round++) {
         trni_unit_fill(a, rows * words, 2 * round);
         trni_unit_fill(b, words * width, 2 * round + 1);
-        multiply(a, words, b, count, 3, 1, 0, 0, NULL, 0, got, width);
-        trni_pairs_emulated(rows, 1, width, a, words, b, count, 3, 1, 0, 0, NULL, 0, want, width);
+        call.out = got;
+        multiply(&map, &call);
+        call.out = want;
+        trni_pairs_emulated(&map, &call);
         if (memcmp(got, want, sizeof want) != 0) return false;
     }
     return true;
@@ -338,6 +394,7 @@ TRNI_LEAN void trni_pairs_kernels(trni_pairs_work *s, int group)
                                              trni_pairs_least_portable };
     (void)group;
     s->pack = plain;
+    for (int i = 0; i < TRNI_KERNELS; i++) s->multiply[i] = trni_pairs_emulated;
 #if TRNI_PAIRS_SIMD
     static trni_pairs_fn *const kernel[2][TRNI_KERNELS] = {
         { trni_simd_pairs_8x1, trni_simd_pairs_4x1, trni_simd_pairs_1x1, NULL, NULL },
@@ -345,8 +402,9 @@ TRNI_LEAN void trni_pairs_kernels(trni_pairs_work *s, int group)
     };
     static const trni_pairs_packer packer = { trni_simd_pairs_codes, trni_simd_pairs_weave, trni_simd_pairs_join,
                                               trni_simd_flip_avx512, trni_simd_pairs_least };
+    if (s->emulated) return;
     memcpy(s->multiply, kernel[group - 1], sizeof s->multiply);
-    if (!s->emulated) s->pack = packer;
+    s->pack = packer;
 #endif
 }
 
@@ -355,8 +413,8 @@ TRNI_LEAN void trni_pairs_init(trni_pairs_work *s, const trni_product *p, const 
                                void *room)
 {
     s->whole.depth = s->tail.depth = 0;
-    s->on = trni_pairs_fit(whole, tail) && trni_pairs_codes_of(s->a_table, &p->a) &&
-            trni_pairs_codes_of(s->b_table, &p->b);
+    s->on =
+        trni_pairs_fit(whole, tail) && trni_pairs_codes_of(s->a_table, &p->a) && trni_pairs_codes_of(s->b_table, &p->b);
     if (!s->on) return;
     if (whole->depth) trni_pairs_map_init(&s->whole, whole);
     if (tail->depth) trni_pairs_map_init(&s->tail, tail);
@@ -425,7 +483,7 @@ TRNI_LEAN void trni_pairs_weave_lanes(const trni_pairs_work *s, const trni_opera
                                       int64_t panel, int width, uint16_t *seen, bool *wild)
 {
     enum { most = 8192 };
-    TRNI_LINES(uint16_t) room[most]; /* [number along K][together] */
+    TRNI_LINES(uint16_t) room[most];                                      /* [number along K][together] */
     const int64_t together = map->depth > TRNI_PAIRS_DEPTH / 2 ? 32 : 64; /* whole panels that there is room for */
     if (trni_pairs_direct(o, codes)) {
         s->pack.weave(out, panel, width, (const uint16_t *)(const void *)trni_operand_at(o, lane, k), o->depth_stride,
@@ -544,19 +602,6 @@ TRNI_FN bool trni_pairs_hold(const trni_pairs_map *m, const uint32_t *a, int row
     return x && y && x + y >= (uint32_t)TRNI_PAIRS_EXPONENTS;
 }
 
-/* A strip of `rows` times a panel. */
-typedef struct trni_pairs_call {
-    const uint32_t *a, *b;
-    const trni_map *map;
-    int kernel, rows, width, tiles; /* the vectors take one tile */
-    ptrdiff_t a_tile, b_tile;
-    trn_merge merge;
-    const float *in;
-    ptrdiff_t in_step;
-    float *out;
-    ptrdiff_t out_step;
-} trni_pairs_call;
-
 TRNI_LEAN void trni_pairs_by_vectors(const trni_pairs_work *s, const trni_pairs_map *m, const trni_pairs_call *call,
                                      bool *opened)
 {
@@ -573,23 +618,13 @@ TRNI_LEAN void trni_pairs_by_vectors(const trni_pairs_work *s, const trni_pairs_
     }
 }
 
-TRNI_DRIVER void trni_pairs_proven(const trni_pairs_work *s, const trni_pairs_map *m, const trni_pairs_call *c)
-{
-    if (s->emulated)
-        trni_pairs_emulated(c->rows, c->map->group, c->width, c->a, m->words, c->b, m->count, m->chains, c->tiles,
-                            c->a_tile, c->b_tile, c->in, c->in_step, c->out, c->out_step);
-    else
-        s->multiply[c->kernel](c->a, m->words, c->b, m->count, m->chains, c->tiles, c->a_tile, c->b_tile, c->in,
-                               c->in_step, c->out, c->out_step);
-}
-
 /* One tile; returns whether pairs did it. *opened: the vectors have had this panel before. */
 TRNI_DRIVER bool trni_pairs_multiply(const trni_pairs_work *s, const trni_pairs_call *call, bool *opened)
 {
     const trni_pairs_map *m = trni_pairs_map_at(s, call->map);
     const bool hold = trni_pairs_hold(m, call->a, call->rows, call->b, call->width);
     if (hold)
-        trni_pairs_proven(s, m, call);
+        s->multiply[call->kernel](m, call);
     else
         trni_pairs_by_vectors(s, m, call, opened);
     return hold;
@@ -604,7 +639,7 @@ TRNI_DRIVER void trni_pairs_tiles(const trni_pairs_work *s, trni_pairs_call *cal
                                                     call->b + run * call->b_tile, call->width);)
             run++;
         call->tiles = run;
-        if (run) trni_pairs_proven(s, m, call);
+        if (run) s->multiply[call->kernel](m, call);
         count[1] += run;
         if (!run) {
             bool opened = false;

@@ -36,11 +36,11 @@ TRNI_DRIVER void trni_finish_tile(const trni_worker *w, float *home, int64_t ste
     for (int i = 0; i < rows; i++) trni_canonical_nans_for(isa)(home + i * step, (size_t)columns);
 }
 
-/* Cache lines that micro-kernels ask for while they work: `lines` of them per row, the first at `at`, rows `step` bytes
- * apart. Strip after strip of a panel takes one line of each row. */
+/* Cache lines that micro-kernels ask for while they work, rows `step` bytes apart: strip after strip of a panel takes a
+ * column of them, as many as there are, the first at `at`, the next one `skip` bytes on. */
 typedef struct trni_wanted {
-    uintptr_t at, step;
-    int lines;
+    uintptr_t at, step, skip;
+    int columns;
 } trni_wanted;
 
 /* The lines of b itself, if it is at most 16 bits wide, that will be packed next: thin, the tile below, or else beside;
@@ -51,13 +51,21 @@ TRNI_DRIVER trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab
     const int64_t bytes = o->bytes, span = trni_thin_panels(w->cut) * w->array.width;
     const int64_t under = k + trni_tile_depth(w->p), end = s->k + s->depth;
     const bool below = s->thin && under < end, beside = s->thin && !below && column + span < s->columns;
-    const int64_t source_k = below ? under : beside ? s->k : end,
-                  source_column = beside ? column + span : s->thin && !below ? column % span : column;
-    trni_wanted wanted = { 0, 0, 0 };
+    const int64_t source_k = below    ? under
+                             : beside ? s->k
+                                      : end,
+                  source_column = beside              ? column + span
+                                  : s->thin && !below ? column % span
+                                                      : column;
+    trni_wanted wanted = { 0, 0, TRNI_LINE, 0 };
     if (!s->last_rows || w->p->packed || o->lane_stride != 1 || bytes > 2 || source_k >= o->depth) return wanted;
     wanted.at = (uintptr_t)trni_operand_at(o, s->n + source_column, source_k);
     wanted.step = (uintptr_t)(o->depth_stride * bytes);
-    wanted.lines = (int)((bytes * w->array.width + TRNI_LINE - 1) / TRNI_LINE);
+    wanted.columns = (int)((bytes * w->array.width + TRNI_LINE - 1) / TRNI_LINE);
+    if (w->pairs.on) { /* a word is two rows: the upper half of them, then the lower one */
+        wanted.skip = wanted.step * (uintptr_t)w->pairs.whole.words;
+        wanted.columns = 2;
+    }
     return wanted;
 }
 
@@ -65,7 +73,7 @@ TRNI_DRIVER trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab
 TRNI_DRIVER trni_wanted trni_wanted_packed(const trni_worker *w, const trni_slab *s, const float *next)
 {
     const int bytes = (int)sizeof(float) * w->array.width;
-    const trni_wanted wanted = { (uintptr_t)next, (uintptr_t)bytes, s->thin ? 0 : bytes / TRNI_LINE };
+    const trni_wanted wanted = { (uintptr_t)next, (uintptr_t)bytes, TRNI_LINE, s->thin ? 0 : bytes / TRNI_LINE };
     return wanted;
 }
 
@@ -85,73 +93,136 @@ TRNI_FN int64_t trni_unit_panel(const trni_worker *w, int64_t column)
 }
 
 /* One strip times one panel over one tile, by whom it is for. */
-TRNI_DRIVER void trni_strip_call(const trni_worker *w, const trni_array *array, int kernel,
-                                 const trni_unit_call *call, bool *opened)
+TRNI_DRIVER void trni_strip_call(const trni_worker *w, const trni_array *array, int kernel, const trni_unit_call *call)
 {
-    if (w->pairs.on) {
-        const trni_pairs_call pairs = { (const uint32_t *)(const void *)call->a,
-                                        (const uint32_t *)(const void *)call->b,
-                                        call->map,
-                                        kernel,
-                                        w->array.rows[kernel],
-                                        w->array.width,
-                                        1,
-                                        0,
-                                        0,
-                                        w->p->numerics.merge,
-                                        call->in,
-                                        call->in_step,
-                                        call->out,
-                                        call->out_step };
-        w->pairs_count[trni_pairs_multiply(&w->pairs, &pairs, opened)]++;
-        return;
-    }
     if (w->cut->pairs) w->pairs_count[0]++;
     if (w->quads.multiply) {
         if (w->cut->unit) w->unit.count[TRNI_UNIT_NEVER]++;
         w->quads.multiply((const uint32_t *)(const void *)call->a, (const uint32_t *)(const void *)call->b,
-                          w->array.rows[kernel], trni_quads_map_at(&w->quads, call->map->rows), call->in,
-                          call->in_step, call->out, call->out_step);
+                          w->array.rows[kernel], trni_quads_map_at(&w->quads, call->map->rows), call->in, call->in_step,
+                          call->out, call->out_step);
     } else if (!w->cut->unit || !trni_unit_strip(&w->unit, kernel, call))
         trni_strip_times_panel(array, kernel, call->a, call->b, call->map, w->p->numerics.merge, call->in,
                                call->in_step, call->out, call->out_step, call->ahead, call->ahead_step);
 }
 
-/* All strips of the packed a times one packed panel over one tile. PSUM of the panel waits at `wait` between tiles; it
- * is read from its home before the slab's first tile and written back after its last. */
-TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_array *array, const trni_slab *s, int64_t column,
-                                 int64_t columns, const float *a, const float *b, const float *next, int64_t k,
-                                 int depth, float *wait)
+/* One panel over one tile, and where its PSUM is: at `wait` between tiles; it is read from its home before the slab's
+ * first tile and written back after its last. */
+typedef struct trni_panel {
+    int64_t column, columns, k;
+    int depth, width;
+    bool first, last, fresh, narrow;
+    float *home, *wait; /* of the slab's first row */
+    int64_t step;       /* of home */
+    trni_wanted source, packed;
+} trni_panel;
+
+TRNI_DRIVER trni_panel trni_panel_of(const trni_worker *w, const trni_slab *s, int64_t column, int64_t columns,
+                                     const float *next, int64_t k, int depth, float *wait)
 {
-    const int width = array->width;
-    const bool first = k == s->k, last = k + depth == s->k + s->depth, fresh = k == 0 && !w->p->accumulate,
-               narrow = columns < width;
-    const trni_map *map = trni_tile_map(w, depth);
-    const trni_wanted source = trni_wanted_source(w, s, column, k), packed = trni_wanted_packed(w, s, next);
-    const int64_t tile = (k - s->k) / trni_tile_depth(w->p), panel = trni_unit_panel(w, column);
-    int index = 0; /* of the strip */
+    const int width = w->array.width;
+    const trni_panel panel = { column,
+                               columns,
+                               k,
+                               depth,
+                               width,
+                               k == s->k,
+                               k + depth == s->k + s->depth,
+                               k == 0 && !w->p->accumulate,
+                               columns < width,
+                               s->psum.at + column,
+                               wait,
+                               s->psum.step,
+                               trni_wanted_source(w, s, column, k),
+                               trni_wanted_packed(w, s, next) };
+    return panel;
+}
+
+/* Where a strip's PSUM comes from and goes to, and what it asks memory for: of row m, the index-th strip. */
+typedef struct trni_strip {
+    const float *in;
+    float *out;
+    int64_t in_step, out_step;
+    uintptr_t ahead, ahead_step;
+} trni_strip;
+
+TRNI_FN trni_strip trni_strip_at(const trni_panel *p, int64_t m, int64_t rows, int strip, int index,
+                                 const void *at_hand)
+{
+    float *const home = p->home + m * p->step, *const local = p->wait + m * p->width;
+    const bool from_home = p->first && !p->narrow, to_home = p->last && !p->narrow;
+    const trni_wanted *wanted = index < p->source.columns ? &p->source : &p->packed;
+    const int column = index < p->source.columns ? index : index - p->source.columns;
+    const bool any = column < wanted->columns; /* else a line that is at hand, again and again */
+    if (p->last || (p->first && !p->fresh))
+        trni_want_home(home + strip * p->step, p->step, trni_min64(rows - m - strip, strip), p->columns);
+    if (p->first && p->narrow && !p->fresh) trni_copy_tile(local, p->width, home, p->step, strip, p->columns);
+    const trni_strip s = { p->fresh    ? NULL
+                           : from_home ? home
+                                       : local,
+                           to_home ? home : local,
+                           from_home ? p->step : p->width,
+                           to_home ? p->step : p->width,
+                           any ? wanted->at + (uintptr_t)column * wanted->skip : (uintptr_t)at_hand,
+                           any ? wanted->step : 0 };
+    return s;
+}
+
+TRNI_FN void trni_strip_done(const trni_worker *w, const trni_slab *s, const trni_panel *p, const trni_strip *strip,
+                             int64_t m, int rows)
+{
+    float *const home = p->home + m * p->step;
+    if (w->p->numerics.psum_format == TRN_BF16)
+        trni_worker_round(w, strip->out, strip->out_step, rows, p->columns, s->m + m, s->n + p->column, p->k);
+    if (p->last && p->narrow) trni_copy_tile(home, p->step, strip->out, p->width, rows, p->columns);
+    if (p->last && p->k + p->depth == w->p->a.depth) trni_finish_tile(w, home, p->step, rows, p->columns);
+}
+
+/* All strips of the packed a times one packed panel over one tile. */
+TRNI_DRIVER void trni_panel_tile(const trni_worker *w, const trni_array *array, const trni_slab *s, const trni_panel *p,
+                                 const float *a, const float *b)
+{
+    const trni_map *map = trni_tile_map(w, p->depth);
+    const int64_t tile = (p->k - s->k) / trni_tile_depth(w->p), panel = trni_unit_panel(w, p->column);
+    for (int64_t m = 0, index = 0; m < s->rows; index++) {
+        const int kernel = trni_strip_kernel(array, s->rows - m), rows = array->rows[kernel];
+        const trni_strip strip = trni_strip_at(p, m, s->rows, rows, (int)index, b);
+        const trni_unit_call call = { tile,        (int)index,      panel,         a + m * map->lines, b,
+                                      map,         strip.in,        strip.in_step, strip.out,          strip.out_step,
+                                      strip.ahead, strip.ahead_step };
+        trni_strip_call(w, array, kernel, &call);
+        trni_strip_done(w, s, p, &strip, m, rows);
+        m += rows;
+    }
+}
+
+/* The same of words. */
+TRNI_DRIVER void trni_panel_pairs(const trni_worker *w, const trni_slab *s, const trni_panel *p, const float *a,
+                                  const float *b)
+{
     bool opened = false;
-    for (int64_t m = 0; m < s->rows; index++) {
-        const int kernel = trni_strip_kernel(array, s->rows - m), strip = array->rows[kernel];
-        const trni_wanted *wanted = index < source.lines ? &source : &packed;
-        const int line = index < source.lines ? index : index - source.lines;
-        const bool any = line < wanted->lines; /* else a line that is at hand, again and again */
-        float *home = s->psum.at + m * s->psum.step + column, *local = wait + m * width;
-        const bool from_home = first && !narrow, to_home = last && !narrow;
-        if (last || (first && !fresh))
-            trni_want_home(home + strip * s->psum.step, s->psum.step, trni_min64(s->rows - m - strip, strip), columns);
-        if (first && narrow && !fresh) trni_copy_tile(local, width, home, s->psum.step, strip, columns);
-        const trni_unit_call call = { tile, index, panel, a + m * trni_tile_lines(w, map), b, map,
-                                      fresh ? NULL : (from_home ? home : local), from_home ? s->psum.step : width,
-                                      to_home ? home : local, to_home ? s->psum.step : width,
-                                      any ? wanted->at + (uintptr_t)(line * TRNI_LINE) : (uintptr_t)b,
-                                      any ? wanted->step : 0 };
-        trni_strip_call(w, array, kernel, &call, &opened);
-        trni_worker_round(w, to_home ? home : local, to_home ? s->psum.step : width, strip, columns, s->m + m,
-                          s->n + column, k);
-        if (last && narrow) trni_copy_tile(home, s->psum.step, local, width, strip, columns);
-        if (last && k + depth == w->p->a.depth) trni_finish_tile(w, home, s->psum.step, strip, columns);
-        m += strip;
+    trni_pairs_call call;
+    memset(&call, 0, sizeof call);
+    call.map = trni_tile_map(w, p->depth);
+    call.b = (const uint32_t *)(const void *)b;
+    call.width = p->width;
+    call.tiles = 1;
+    call.merge = w->p->numerics.merge;
+    const int lines = trni_tile_lines(w, call.map);
+    for (int64_t m = 0, index = 0; m < s->rows; index++) {
+        call.kernel = trni_strip_kernel(&w->array, s->rows - m);
+        call.rows = w->array.rows[call.kernel];
+        const trni_strip strip = trni_strip_at(p, m, s->rows, call.rows, (int)index, b);
+        call.a = (const uint32_t *)(const void *)(a + m * lines);
+        call.in = strip.in;
+        call.in_step = strip.in_step;
+        call.out = strip.out;
+        call.out_step = strip.out_step;
+        call.ahead = strip.ahead;
+        call.ahead_step = strip.ahead_step;
+        w->pairs_count[trni_pairs_multiply(&w->pairs, &call, &opened)]++;
+        trni_strip_done(w, s, p, &strip, m, call.rows);
+        m += call.rows;
     }
 }
 
@@ -188,8 +259,8 @@ TRNI_LEAN void trni_worker_try_pairs(trni_worker *w, int64_t m, int64_t rows, in
     if (!w->pairs.on || w->p->packed) return;
     trni_worker_pack_rows(w, m, strip, 0, depth, w->a);
     trni_worker_pack_columns(w, n, trni_min64(columns, width), 0, depth, w->b);
-    w->pairs.on = trni_pairs_hold(map, (const uint32_t *)(const void *)w->a, strip,
-                                  (const uint32_t *)(const void *)w->b, width);
+    w->pairs.on =
+        trni_pairs_hold(map, (const uint32_t *)(const void *)w->a, strip, (const uint32_t *)(const void *)w->b, width);
     if (!w->pairs.on) w->array = w->pairs.vectors;
 }
 
@@ -223,66 +294,92 @@ TRNI_DRIVER void trni_panels_tile(const trni_worker *w, const trni_slab *s, int6
                                  trni_packed_b(w, s, column, k));
     for (; column < end; column += width) {
         const float *b = trni_packed_b(w, s, column, k);
-        const trni_array *array =
-            w->pairs.on ? &w->array : trni_array_of_tile(&w->array, range, b, (size_t)(depth * width));
-        const float *next = k + depth < bottom ? trni_packed_b(w, s, column, k + depth)
-                                               : trni_packed_b(w, s, column + width, s->k);
-        trni_panel_tile(w, array, s, column, trni_min64(end - column, width),
-                        w->a + trni_tiles_lines(w, s->k, k) * s->rows, b, next, k, depth,
-                        w->local + (column - begin) * s->rows);
+        const float *a = w->a + trni_tiles_lines(w, s->k, k) * s->rows;
+        const float *next =
+            k + depth < bottom ? trni_packed_b(w, s, column, k + depth) : trni_packed_b(w, s, column + width, s->k);
+        const trni_panel panel = trni_panel_of(w, s, column, trni_min64(end - column, width), next, k, depth,
+                                               w->local + (column - begin) * s->rows);
+        if (w->pairs.on)
+            trni_panel_pairs(w, s, &panel, a, b);
+        else
+            trni_panel_tile(w, trni_array_of_tile(&w->array, range, b, (size_t)(depth * width)), s, &panel, a, b);
     }
 }
 
-/* One strip times one panel, over all tiles of the slab. */
-TRNI_DRIVER void trni_pairs_block(const trni_worker *w, const trni_slab *s, int64_t m, int kernel, int64_t column)
+/* Tiles of a slab that go together: all whole ones, unless PSUM is rounded after each; then the last, shallower one. */
+typedef struct trni_pairs_run {
+    trni_pairs_call call; /* of the slab's first strip and panel, over these tiles */
+    int64_t k, lines;
+} trni_pairs_run;
+
+TRNI_DRIVER trni_pairs_run trni_pairs_run_at(const trni_worker *w, const trni_slab *s, int64_t k)
 {
-    const int64_t columns = trni_min64(s->columns - column, w->array.width), deep = trni_tile_depth(w->p),
+    const int64_t end = s->k + s->depth, deep = trni_tile_depth(w->p),
                   wide = trni_round_up(w->p->packed ? w->p->b.lanes : s->columns, w->array.width);
+    const int depth = trni_tile_deep(w, k, end);
+    trni_pairs_run run;
+    memset(&run, 0, sizeof run);
+    run.k = k;
+    run.call.map = trni_tile_map(w, depth);
+    run.lines = trni_tile_lines(w, run.call.map);
+    run.call.a = (const uint32_t *)(const void *)(w->a + trni_tiles_lines(w, s->k, k) * s->rows);
+    run.call.b = (const uint32_t *)(const void *)trni_packed_b(w, s, 0, k);
+    run.call.width = w->array.width;
+    run.call.tiles = w->p->numerics.psum_format == TRN_BF16 || depth < deep ? 1 : (int)((end - k) / deep);
+    run.call.a_tile = run.lines * s->rows;
+    run.call.b_tile = run.lines * wide;
+    run.call.merge = w->p->numerics.merge;
+    run.call.ahead = (uintptr_t)run.call.a;
+    return run;
+}
+
+/* One strip times one panel over one run, PSUM at `at`. */
+TRNI_DRIVER void trni_pairs_run_block(const trni_worker *w, const trni_pairs_run *run, int64_t m, int kernel,
+                                      int64_t column, bool fresh, float *at, int64_t step)
+{
+    trni_pairs_call call = run->call;
+    call.kernel = kernel;
+    call.rows = w->array.rows[kernel];
+    call.a += m * run->lines;
+    call.b += column * run->lines;
+    call.in = fresh ? NULL : at;
+    call.in_step = call.out_step = step;
+    call.out = at;
+    trni_pairs_tiles(&w->pairs, &call, w->pairs_count);
+}
+
+/* The same for rows of 8 KiB and more. */
+TRNI_DRIVER void trni_pairs_block(const trni_worker *w, const trni_slab *s, const trni_pairs_run *run, int64_t m,
+                                  int kernel, int64_t column)
+{
+    const int64_t columns = trni_min64(s->columns - column, w->array.width);
     const int rows = w->array.rows[kernel], width = w->array.width;
-    const bool fresh = s->k == 0 && !w->p->accumulate, narrow = columns < width,
-               each = w->p->numerics.psum_format == TRN_BF16; /* rounded after each tile */
+    const bool fresh = run->k == 0 && !w->p->accumulate, narrow = columns < width;
     float *const home = s->psum.at + m * s->psum.step + column, *const at = narrow ? w->local : home;
-    const int64_t step = narrow ? width : s->psum.step, end = s->k + s->depth;
+    const int64_t step = narrow ? width : s->psum.step;
     if (narrow && !fresh) trni_copy_tile(w->local, width, home, s->psum.step, rows, columns);
-    for (int64_t k = s->k; k < end;) {
-        const int depth = trni_tile_deep(w, k, end);
-        const trni_map *map = trni_tile_map(w, depth);
-        const int lines = trni_tile_lines(w, map);
-        const int tiles = each || depth < deep ? 1 : (int)((end - k) / deep);
-        const float *const strip = w->a + trni_tiles_lines(w, s->k, k) * s->rows + m * lines;
-        trni_pairs_call call = { (const uint32_t *)(const void *)strip,
-                                 (const uint32_t *)(const void *)trni_packed_b(w, s, column, k),
-                                 map,
-                                 kernel,
-                                 rows,
-                                 width,
-                                 tiles,
-                                 lines * s->rows,
-                                 lines * wide,
-                                 w->p->numerics.merge,
-                                 k == 0 && fresh ? NULL : at,
-                                 step,
-                                 at,
-                                 step };
-        trni_pairs_tiles(&w->pairs, &call, w->pairs_count);
-        if (each) trni_worker_round(w, at, step, rows, columns, s->m + m, s->n + column, k);
-        k += tiles * deep;
-    }
+    trni_pairs_run_block(w, run, m, kernel, column, fresh, at, step);
+    trni_worker_round(w, at, step, rows, columns, s->m + m, s->n + column, run->k);
     if (narrow) trni_copy_tile(home, s->psum.step, w->local, width, rows, columns);
-    if (end == w->p->a.depth) trni_finish_tile(w, home, s->psum.step, rows, columns);
+    if (run->k + run->call.tiles * (int64_t)run->call.map->depth == w->p->a.depth)
+        trni_finish_tile(w, home, s->psum.step, rows, columns);
 }
 
 /* Some panels stay in the second-level cache and pass by a strip, which stays in the first-level cache meanwhile. */
 TRNI_DRIVER void trni_pairs_slab(const trni_worker *w, const trni_slab *s)
 {
     const int64_t width = w->array.width, some = TRNI_PAIRS_BLOCK * width;
-    for (int64_t block = 0; block < s->columns; block += some)
-        for (int64_t m = 0, rows; m < s->rows; m += rows) {
-            const int kernel = trni_strip_kernel(&w->array, s->rows - m);
-            rows = w->array.rows[kernel];
-            for (int64_t column = block; column < trni_min64(block + some, s->columns); column += width)
-                trni_pairs_block(w, s, m, kernel, column);
-        }
+    for (int64_t k = s->k; k < s->k + s->depth;) {
+        const trni_pairs_run run = trni_pairs_run_at(w, s, k);
+        for (int64_t block = 0; block < s->columns; block += some)
+            for (int64_t m = 0, rows; m < s->rows; m += rows) {
+                const int kernel = trni_strip_kernel(&w->array, s->rows - m);
+                rows = w->array.rows[kernel];
+                for (int64_t column = block; column < trni_min64(block + some, s->columns); column += width)
+                    trni_pairs_block(w, s, &run, m, kernel, column);
+            }
+        k += run.call.tiles * (int64_t)run.call.map->depth;
+    }
 }
 
 /* Packs rows of a for the slab, tile after tile, and multiplies them with the packed b. */
@@ -298,8 +395,7 @@ TRNI_DRIVER void trni_slab_multiply(const trni_worker *w, const trni_slab *s)
         const int depth = trni_tile_deep(w, k, end);
         trni_worker_pack_rows(w, s->m, s->rows, k, depth, strips);
         trni_worker_unit_rows(w, s->rows, (k - s->k) / deep, depth, strips);
-        if (looks)
-            trni_range_of_for(w->p->isa)(strips, (size_t)(depth * s->rows), trni_slab_range(s, range, k));
+        if (looks) trni_range_of_for(w->p->isa)(strips, (size_t)(depth * s->rows), trni_slab_range(s, range, k));
     }
     if (w->pairs.on && !s->thin) {
         trni_pairs_slab(w, s);

@@ -34,7 +34,7 @@ enum {
     TRNI_ROW_COLUMNS = 4096, /* of a single row: a page of memory and more from each line of b */
     TRNI_ROW_BLOCKS = (int)TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1, /* of MX scales that a tile has, whole or not */
     TRNI_FEW_ROWS = 192,
-    TRNI_PAIRS_FEW_ROWS = 32,
+    TRNI_PAIRS_FEW_ROWS = 192,
     TRNI_PAIRS_BLOCK = 8, /* panels whose words stay in the second-level cache */
     TRNI_FEW_FLOATS = 1 << 17,
     TRNI_THIN_PANELS = 4, /* that are packed together: memory is read 256 bytes of BF16 at a time */

@@ -23,6 +23,8 @@ TRNI_SIMD_BEGIN
 
 /* ---- packing ---- */
 
+enum { TRNI_SIMD_WOVEN = 8 /* panels */ };
+
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline __mmask32 trni_simd_pairs_mask(int64_t left)
 {
     return left >= 32 ? 0xffffffffu : left <= 0 ? 0 : (1u << left) - 1;
@@ -61,40 +63,100 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_codes(TRNI_PAIRS_CODE
     }
 }
 
-/* Words outside, panels inside: memory is read line after line, and asked for the same lines of the next tile. */
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave(TRNI_PAIRS_WEAVE_PARAMS)
+/* One word of a panel's columns: the halves are asked for in the next tile, looked at and put together. */
+__attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
+trni_simd_pairs_weave_word(uint32_t *to, const uint16_t *early, const uint16_t *late, __mmask32 mask, const bool wide,
+                           uintptr_t below, __m512i first, __m512i second, __m512i *least, __m512i *most)
+{
+    const __m512i x = _mm512_maskz_loadu_epi16(mask, early),
+                  y = late ? _mm512_maskz_loadu_epi16(mask, late) : _mm512_setzero_si512();
+    _mm_prefetch((const char *)((uintptr_t)early + below), _MM_HINT_T1);
+    _mm_prefetch((const char *)((uintptr_t)late + below), _MM_HINT_T1);
+    trni_simd_pairs_look(least, most, x);
+    trni_simd_pairs_look(least, most, y);
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi16(y, first, x));
+    if (wide) _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi16(y, second, x));
+}
+
+/* Words outside, `panels` panels inside: memory is read line after line. */
+__attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
+trni_simd_pairs_weave_some(const int panels, const bool wide, __mmask32 mask, uint32_t *out, int64_t panel,
+                           const uint16_t *src, int64_t line, const trni_pairs_map *map, uint16_t *seen, __m512i *most)
 {
     const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
                                            37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0),
                   second = _mm512_add_epi16(first, _mm512_set1_epi16(16));
     const uintptr_t below = (uintptr_t)(map->depth * line) * sizeof *src;
-    __m512i most = _mm512_setzero_si512();
+    const int width = wide ? 32 : 16;
+    __m512i least[TRNI_SIMD_WOVEN];
+    TRNI_EVERY(i, panels) least[i] = _mm512_loadu_si512(seen + i * TRNI_PAIRS_SEEN);
     for (int w = 0; w < map->words; w++, out += width) {
         const uint16_t *early = src + map->early[w] * line,
                        *late = map->late[w] == TRNI_PAIRS_ZERO ? NULL : src + map->late[w] * line;
-        uint32_t *to = out;
-        uint16_t *at = seen;
-        for (int64_t left = lanes; left > 0; left -= width, early += width, to += panel, at += TRNI_PAIRS_SEEN) {
-            const __mmask32 mask = trni_simd_pairs_mask(left);
-            const __m512i x = _mm512_maskz_loadu_epi16(mask, early),
-                          y = late ? _mm512_maskz_loadu_epi16(mask, late) : _mm512_setzero_si512();
-            __m512i least = _mm512_loadu_si512(at);
-            _mm_prefetch((const char *)((uintptr_t)early + below), _MM_HINT_T1);
-            _mm_prefetch((const char *)((uintptr_t)late + below), _MM_HINT_T1);
-            if (late) late += width;
-            trni_simd_pairs_look(&least, &most, x);
-            trni_simd_pairs_look(&least, &most, y);
-            _mm512_storeu_si512(at, least);
-            _mm512_storeu_si512(to, _mm512_permutex2var_epi16(y, first, x));
-            if (width == 32) _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi16(y, second, x));
+        if (late) {
+            TRNI_EVERY(i, panels)
+            trni_simd_pairs_weave_word(out + i * panel, early + i * width, late + i * width, mask, wide, below, first,
+                                       second, &least[i], most);
+        } else {
+            TRNI_EVERY(i, panels)
+            trni_simd_pairs_weave_word(out + i * panel, early + i * width, NULL, mask, wide, below, first, second,
+                                       &least[i], most);
         }
     }
+    TRNI_EVERY(i, panels) _mm512_storeu_si512(seen + i * TRNI_PAIRS_SEEN, least[i]);
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave(TRNI_PAIRS_WEAVE_PARAMS)
+{
+    enum { woven = TRNI_SIMD_WOVEN };
+    __m512i most = _mm512_setzero_si512();
+    for (; width == 32 && lanes >= 32 * woven; lanes -= 32 * woven, src += 32 * woven, out += woven * panel) {
+        trni_simd_pairs_weave_some(woven, true, 0xffffffffu, out, panel, src, line, map, seen, &most);
+        seen += woven * TRNI_PAIRS_SEEN;
+    }
+    for (; lanes > 0; lanes -= width, src += width, out += panel, seen += TRNI_PAIRS_SEEN) {
+        const __mmask32 mask = trni_simd_pairs_mask(lanes);
+        if (width == 32)
+            trni_simd_pairs_weave_some(1, true, mask, out, panel, src, line, map, seen, &most);
+        else
+            trni_simd_pairs_weave_some(1, false, mask, out, panel, src, line, map, seen, &most);
+    }
+    trni_simd_pairs_most(wild, most);
+}
+
+/* Four chains, k mod 4, of 128 numbers, as most products have them: each of four vectors has four words of each. */
+__attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
+trni_simd_pairs_join_four(TRNI_PAIRS_JOIN_PARAMS)
+{
+    const uintptr_t next = (uintptr_t)(TRNI_PAIRS_ROWS * line) * sizeof *src;
+    const __m512i words = _mm512_loadu_si512(map->four);
+    __m512i least = _mm512_loadu_si512(seen), most = _mm512_setzero_si512(), x[4];
+    for (; lanes > 0; lanes--, src += line, out += 64) {
+        TRNI_EVERY(i, 4)
+        {
+            x[i] = _mm512_loadu_si512(src + 32 * i);
+            _mm_prefetch((const char *)((uintptr_t)(src + 32 * i) + next), _MM_HINT_T0);
+            trni_simd_pairs_look(&least, &most, x[i]);
+            x[i] = _mm512_permutexvar_epi16(words, x[i]);
+        }
+        const __m512i a = _mm512_shuffle_i32x4(x[0], x[1], 0x44), b = _mm512_shuffle_i32x4(x[2], x[3], 0x44),
+                      c = _mm512_shuffle_i32x4(x[0], x[1], 0xee), d = _mm512_shuffle_i32x4(x[2], x[3], 0xee);
+        _mm512_storeu_si512(out, _mm512_shuffle_i32x4(a, b, 0x88));
+        _mm512_storeu_si512(out + 16, _mm512_shuffle_i32x4(a, b, 0xdd));
+        _mm512_storeu_si512(out + 32, _mm512_shuffle_i32x4(c, d, 0x88));
+        _mm512_storeu_si512(out + 48, _mm512_shuffle_i32x4(c, d, 0xdd));
+    }
+    _mm512_storeu_si512(seen, least);
     trni_simd_pairs_most(wild, most);
 }
 
 /* The halves of 16 words are among 128 numbers, or the 128 after these. */
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_join(TRNI_PAIRS_JOIN_PARAMS)
 {
+    if (map->is_four) {
+        trni_simd_pairs_join_four(out, src, line, lanes, map, seen, wild);
+        return;
+    }
     const uintptr_t next = (uintptr_t)(TRNI_PAIRS_ROWS * line) * sizeof *src;
     __m512i least = _mm512_loadu_si512(seen), most = _mm512_setzero_si512(), x[4];
     for (; lanes > 0; lanes--, src += line, out += map->words)
@@ -133,23 +195,27 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static uint32_t trni_simd_pairs_least(const uint1
 
 /* Two vectors of columns; a's words are read where they stand, one row's after another. */
 __attribute__((unused, always_inline)) TRNI_TARGET_PAIRS static inline void
-trni_simd_pairs(const int rows, const int group, TRNI_PAIRS_PARAMS)
+trni_simd_pairs(const int rows, const int group, const trni_pairs_map *m, const trni_pairs_call *call)
 {
     enum { most = TRNI_PAIRS_ROWS };
     TRNI_LINES(float) wait[most * 32]; /* PSUM, between tiles: rows of dst that are 4 KiB apart share a set */
+    const uint32_t *a = call->a, *b = call->b;
+    const float *in = call->in;
+    ptrdiff_t in_step = call->in_step;
+    uintptr_t ahead = call->ahead;
     __m512 t[most][2], x[most], y[most];
-    do {
-        float *const to = tiles > 1 ? wait : out;
-        const ptrdiff_t to_step = tiles > 1 ? 32 : out_step;
+    for (int tiles = call->tiles;; a += call->a_tile, b += call->b_tile) {
         const uint32_t *row[most], *column = b;
         int c = 0;
         ptrdiff_t w = 0;
-        TRNI_EVERY(i, rows) row[i] = a + i * a_step;
+        TRNI_EVERY(i, rows) row[i] = a + i * m->words;
         do {
             TRNI_EVERY(i, rows) x[i] = y[i] = _mm512_setzero_ps();
-            for (const ptrdiff_t end = w + count[c]; w < end; w++) {
+            for (const ptrdiff_t end = w + m->count[c]; w < end; w++) {
                 const __m512bh b0 = (__m512bh)_mm512_loadu_si512(column),
                                b1 = (__m512bh)_mm512_loadu_si512(column + 16);
+                _mm_prefetch((const char *)ahead, _MM_HINT_T1);
+                ahead += call->ahead_step;
                 TRNI_EVERY(i, rows)
                 {
                     const __m512bh z = (__m512bh)_mm512_set1_epi32((int)row[i][w]);
@@ -168,33 +234,38 @@ trni_simd_pairs(const int rows, const int group, TRNI_PAIRS_PARAMS)
                     x[i] = _mm512_add_ps(t[i][0], x[i]);
                     y[i] = _mm512_add_ps(t[i][1], y[i]);
                 }
-            if (c + 1 < chains) TRNI_EVERY(i, rows)
+            if (c + 1 < m->chains) TRNI_EVERY(i, rows)
                 {
                     t[i][0] = x[i];
                     t[i][1] = y[i];
                 }
-        } while (++c < chains);
+        } while (++c < m->chains);
         if (in) TRNI_EVERY(i, rows)
             {
                 x[i] = _mm512_add_ps(_mm512_loadu_ps(in + i * in_step), x[i]);
                 y[i] = _mm512_add_ps(_mm512_loadu_ps(in + i * in_step + 16), y[i]);
             }
+        if (--tiles == 0) break;
         TRNI_EVERY(i, rows)
         {
-            _mm512_storeu_ps(to + i * to_step, x[i]);
-            _mm512_storeu_ps(to + i * to_step + 16, y[i]);
+            _mm512_storeu_ps(wait + 32 * i, x[i]);
+            _mm512_storeu_ps(wait + 32 * i + 16, y[i]);
         }
-        a += a_tile;
-        b += b_tile;
-        in = to;
-        in_step = to_step;
-    } while (--tiles > 0);
+        in = wait;
+        in_step = 32;
+    }
+    TRNI_EVERY(i, rows)
+    {
+        _mm512_storeu_ps(call->out + i * call->out_step, x[i]);
+        _mm512_storeu_ps(call->out + i * call->out_step + 16, y[i]);
+    }
 }
 
 #define TRNI_PAIRS(rows, group)                                                                                        \
-    TRNI_KERNEL TRNI_TARGET_PAIRS static void trni_simd_pairs_##rows##x##group(TRNI_PAIRS_PARAMS)                      \
+    TRNI_KERNEL TRNI_TARGET_PAIRS static void trni_simd_pairs_##rows##x##group(const trni_pairs_map *m,                \
+                                                                               const trni_pairs_call *call)            \
     {                                                                                                                  \
-        trni_simd_pairs(rows, group, TRNI_PAIRS_ARGS);                                                                 \
+        trni_simd_pairs(rows, group, m, call);                                                                         \
     }
 TRNI_PAIRS(8, 1)
 TRNI_PAIRS(4, 1)
