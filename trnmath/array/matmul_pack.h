@@ -2,9 +2,9 @@
  * Behind trn_matmul.h. SPDX-License-Identifier: MIT
  *
  * DOES: a head that says for which format, sizes, order of sums and instruction set; a copy of b, row after row of K,
- *     and of its scales, for a single row of a, for int8 and for what is computed by definition; all of b, tile after
- *     tile along K, panel after panel, as words of pairs where these apply, or as binary32 with MX scales multiplied
- *     in, for everything else.
+ *     and of its scales, for a single row of a, for int8 and for what is computed by definition; all of b, panel
+ *     after panel, each tile after tile along K, so that few rows read memory from end to end: as words of pairs where
+ *     these apply, or as binary32 with MX scales multiplied in, for everything else.
  * DOES NOT: allocate.
  *
  * KNOWN FROM: as array/matmul_slabs.h.
@@ -25,7 +25,7 @@ typedef struct trni_pack_head {
 
 typedef enum trni_pack_kind { TRNI_PACK_COPY, TRNI_PACK_FLOATS, TRNI_PACK_WORDS } trni_pack_kind;
 
-enum { TRNI_PACK_HEAD = 256, TRNI_PACK_PANELS = 8 /* that a thread packs at a time */ };
+enum { TRNI_PACK_HEAD = 256 };
 
 /* Lines of each lane: of words, or 0 where they do not suit. */
 TRNI_LEAN int64_t trni_pack_words(const trni_product *p)
@@ -57,7 +57,7 @@ TRNI_LEAN trni_pack_head trni_pack_head_of(const trni_product *p)
     const int64_t words = trni_pack_words(p);
     trni_pack_head h;
     memset(&h, 0, sizeof h);
-    memcpy(h.sign, "trnmath packed 2", sizeof h.sign);
+    memcpy(h.sign, "trnmath packed 3", sizeof h.sign);
     h.lanes = p->b.lanes;
     h.depth = p->b.depth;
     h.format = (int32_t)p->b.format;
@@ -114,19 +114,16 @@ TRNI_LEAN void trni_pack_panels(const trni_product *p, float *dst, bool words)
     cut.pairs = words;
     trni_worker_init(&w, p, &cut, NULL);
     w.wild = &wild;
-    const int64_t some = (int64_t)TRNI_PACK_PANELS * w.array.width, groups = trni_ceil_div(p->b.lanes, some),
-                  wide = trni_round_up(p->b.lanes, w.array.width);
-    const int threads = (int)trni_min64(trni_threads(), groups);
+    const int64_t width = w.array.width, panels = trni_ceil_div(p->b.lanes, width), lines = trni_all_lines(&w);
+    const int threads = (int)trni_min64(trni_threads(), panels);
     (void)threads; /* without OpenMP */
     TRNI_PARALLEL_FOR(num_threads(threads) schedule(static) if (threads > 1))
-    for (int64_t g = 0; g < groups; g++) {
+    for (int64_t i = 0; i < panels; i++) {
         TRNI_FLOATS;
-        for (int64_t k = 0; k < p->b.depth; k += trni_tile_depth(p)) {
-            const int depth = trni_tile_deep(&w, k, p->b.depth);
-            trni_worker_pack_columns(&w, g * some, trni_min64(p->b.lanes - g * some, some), k, depth,
-                                     dst + trni_tiles_lines(&w, 0, k) * wide +
-                                         g * some * trni_tile_lines(&w, trni_tile_map(&w, depth)));
-        }
+        const int64_t n = i * width;
+        for (int64_t k = 0; k < p->b.depth; k += trni_tile_depth(p))
+            trni_worker_pack_columns(&w, n, trni_min64(p->b.lanes - n, width), k, trni_tile_deep(&w, k, p->b.depth),
+                                     dst + n * lines + trni_tiles_lines(&w, 0, k) * width);
     }
 }
 

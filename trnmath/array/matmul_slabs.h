@@ -229,8 +229,7 @@ TRNI_DRIVER void trni_panel_pairs(const trni_worker *w, const trni_slab *s, cons
 /* Where trn_matmul_pack left the panel of column n, tile k. */
 TRNI_DRIVER const float *trni_prepacked_b(const trni_worker *w, int64_t n, int64_t k)
 {
-    const int lines = trni_tile_lines(w, trni_tile_map(w, trni_tile_deep(w, k, w->p->b.depth)));
-    return w->p->packed + trni_tiles_lines(w, 0, k) * trni_round_up(w->p->b.lanes, w->array.width) + n * lines;
+    return w->p->packed + n * trni_all_lines(w) + trni_tiles_lines(w, 0, k) * w->array.width;
 }
 
 /* The first strip and panel of a block, as a sample: where they are not for the unit, hardly any others are, and their
@@ -245,7 +244,7 @@ TRNI_LEAN void trni_worker_try_unit(trni_worker *w, int64_t m, int64_t rows, int
     trni_worker_pack_rows(w, m, w->array.rows[kernel], 0, depth, w->a);
     trni_worker_unit_rows(w, w->array.rows[kernel], 0, depth, w->a);
     if (!w->p->packed) trni_worker_pack_columns(w, n, trni_min64(columns, w->array.width), 0, depth, w->b);
-    trni_worker_unit_columns(w, 1, 0, 0, depth, w->p->packed ? trni_prepacked_b(w, n, 0) : w->b);
+    trni_worker_unit_columns(w, 1, 0, 0, depth, w->p->packed ? trni_prepacked_b(w, n, 0) : w->b, 0);
     const trni_unit_mode mode = trni_unit_mode_at(&w->unit, words, 0, 0, 0);
     w->unit.hopeless = mode == TRNI_UNIT_NEVER;
 }
@@ -291,7 +290,7 @@ TRNI_DRIVER void trni_panels_tile(const trni_worker *w, const trni_slab *s, int6
     if (s->thin) trni_worker_pack_columns(w, s->n + column, end - column, k, depth, w->b);
     if (w->cut->few)
         trni_worker_unit_columns(w, end - column, (k - s->k) / trni_tile_depth(w->p), trni_unit_panel(w, column), depth,
-                                 trni_packed_b(w, s, column, k));
+                                 trni_packed_b(w, s, column, k), trni_tile_lines(w, trni_tile_map(w, depth)));
     for (; column < end; column += width) {
         const float *b = trni_packed_b(w, s, column, k);
         const float *a = w->a + trni_tiles_lines(w, s->k, k) * s->rows;
@@ -308,26 +307,26 @@ TRNI_DRIVER void trni_panels_tile(const trni_worker *w, const trni_slab *s, int6
 
 /* Tiles of a slab that go together: all whole ones, unless PSUM is rounded after each; then the last, shallower one. */
 typedef struct trni_pairs_run {
-    trni_pairs_call call; /* of the slab's first strip and panel, over these tiles */
-    int64_t k, lines;
+    trni_pairs_call call;        /* of the slab's first strip and panel, over these tiles */
+    int64_t k, a_lines, b_lines; /* of a row, and of a column, until the next */
 } trni_pairs_run;
 
 TRNI_DRIVER trni_pairs_run trni_pairs_run_at(const trni_worker *w, const trni_slab *s, int64_t k)
 {
-    const int64_t end = s->k + s->depth, deep = trni_tile_depth(w->p),
-                  wide = trni_round_up(w->p->packed ? w->p->b.lanes : s->columns, w->array.width);
+    const int64_t end = s->k + s->depth, deep = trni_tile_depth(w->p);
     const int depth = trni_tile_deep(w, k, end);
     trni_pairs_run run;
     memset(&run, 0, sizeof run);
     run.k = k;
     run.call.map = trni_tile_map(w, depth);
-    run.lines = trni_tile_lines(w, run.call.map);
+    run.a_lines = trni_tile_lines(w, run.call.map);
+    run.b_lines = w->p->packed ? trni_all_lines(w) : run.a_lines;
     run.call.a = (const uint32_t *)(const void *)(w->a + trni_tiles_lines(w, s->k, k) * s->rows);
     run.call.b = (const uint32_t *)(const void *)trni_packed_b(w, s, 0, k);
     run.call.width = w->array.width;
     run.call.tiles = w->p->numerics.psum_format == TRN_BF16 || depth < deep ? 1 : (int)((end - k) / deep);
-    run.call.a_tile = run.lines * s->rows;
-    run.call.b_tile = run.lines * wide;
+    run.call.a_tile = run.a_lines * s->rows;
+    run.call.b_tile = run.a_lines * (w->p->packed ? w->array.width : trni_round_up(s->columns, w->array.width));
     run.call.merge = w->p->numerics.merge;
     run.call.ahead = (uintptr_t)run.call.a;
     return run;
@@ -340,15 +339,15 @@ TRNI_DRIVER void trni_pairs_run_block(const trni_worker *w, const trni_pairs_run
     trni_pairs_call call = run->call;
     call.kernel = kernel;
     call.rows = w->array.rows[kernel];
-    call.a += m * run->lines;
-    call.b += column * run->lines;
+    call.a += m * run->a_lines;
+    call.b += column * run->b_lines;
     call.in = fresh ? NULL : at;
     call.in_step = call.out_step = step;
     call.out = at;
     trni_pairs_tiles(&w->pairs, &call, w->pairs_count);
 }
 
-/* The same for rows of 8 KiB and more. */
+/* The same where PSUM lives: in dst, or beside it while the panel is narrow. */
 TRNI_DRIVER void trni_pairs_block(const trni_worker *w, const trni_slab *s, const trni_pairs_run *run, int64_t m,
                                   int kernel, int64_t column)
 {
@@ -423,7 +422,8 @@ TRNI_DRIVER void trni_region_multiply(const trni_worker *w, int64_t m, int64_t r
             if (!p->packed) trni_worker_pack_columns(w, n, columns, tile, deep, panels);
             if (!w->cut->few)
                 trni_worker_unit_columns(w, columns, (tile - k) / trni_tile_depth(p), 0, deep,
-                                         p->packed ? trni_prepacked_b(w, n, tile) : panels);
+                                         p->packed ? trni_prepacked_b(w, n, tile) : panels,
+                                         p->packed ? trni_all_lines(w) : trni_tile_lines(w, trni_tile_map(w, deep)));
         }
         for (int64_t i = 0; i < rows; i += slab_rows) {
             const trni_psum at = { psum.at + i * psum.step, psum.step };

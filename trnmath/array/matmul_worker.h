@@ -37,9 +37,9 @@ enum {
     TRNI_PAIRS_FEW_ROWS = 192,
     TRNI_PAIRS_BLOCK = 8, /* panels whose words stay in the second-level cache */
     TRNI_FEW_FLOATS = 1 << 17,
-    TRNI_THIN_PANELS = 4, /* that are packed together: memory is read 256 bytes of BF16 at a time */
+    TRNI_THIN_PANELS = 4,        /* that are packed together: memory is read 256 bytes of BF16 at a time */
     TRNI_PAIRS_THIN_PANELS = 16, /* of words: 1 KiB of BF16 at a time is 1.5 times as fast (measured) */
-    TRNI_PSUM_ROWS = 384, /* rows of dst whose PSUM is kept in scratch when dst itself cannot hold it */
+    TRNI_PSUM_ROWS = 384,        /* rows of dst whose PSUM is kept in scratch when dst itself cannot hold it */
     TRNI_SCRATCH_ALIGN = 64
 };
 
@@ -48,9 +48,9 @@ typedef struct trni_cut {
     int64_t rows, columns; /* of one thread's block, at most */
     bool direct;           /* dst is F32, aligned, with unit column stride: PSUM lives in it */
     bool few, thin;
-    bool single, dots;     /* one row of a, and b's rows, or columns, in memory order: b is not packed */
-    bool unit;             /* a matrix unit's tiles do what they can */
-    bool pairs;            /* or its pairs */
+    bool single, dots; /* one row of a, and b's rows, or columns, in memory order: b is not packed */
+    bool unit;         /* a matrix unit's tiles do what they can */
+    bool pairs;        /* or its pairs */
     int64_t slab_columns, slab_depth;
     size_t a_floats, b_floats, local_floats, psum_floats, row_floats, pairs_floats, unit_bytes, thread_bytes;
 } trni_cut;
@@ -115,9 +115,7 @@ TRNI_FN int64_t trni_dot_depth(const trni_product *p)
 TRNI_FN int64_t trni_slab_depth(const trni_product *p, const trni_cut *cut)
 {
     const int64_t deep = trni_tile_depth(p), rows = cut->rows > 8 ? cut->rows : 8;
-    const int64_t most = !cut->few                ? (int64_t)TRNI_SLAB_DEPTH
-                         : cut->thin || p->packed ? TRNI_FEW_FLOATS / rows
-                                                  : deep;
+    const int64_t most = !cut->few ? (int64_t)TRNI_SLAB_DEPTH : cut->thin || p->packed ? TRNI_FEW_FLOATS / rows : deep;
     return most > deep ? most / deep * deep : deep;
 }
 
@@ -196,19 +194,18 @@ TRNI_DRIVER void trni_cut_of(trni_cut *cut, const trni_product *p, const trni_ar
     const size_t align = TRNI_SCRATCH_ALIGN / sizeof(float);
     cut->a_floats = (size_t)trni_round_up((int64_t)(depth * rows), (int64_t)align);
     cut->b_floats = cut->dots || p->packed ? 0
-                   : cut->single          ? (size_t)p->numerics.chains * columns
-                   : cut->thin            ? one * span
-                                         : depth * columns;
+                    : cut->single          ? (size_t)p->numerics.chains * columns
+                    : cut->thin            ? one * span
+                                           : depth * columns;
     cut->local_floats = rows * span;
     cut->psum_floats = cut->direct ? 0 : columns * (size_t)trni_min64(cut->rows, TRNI_PSUM_ROWS);
     cut->row_floats = cut->single ? TRNI_ROW_COLUMNS + (size_t)TRNI_ROW_BLOCKS * TRNI_ROW_COLUMNS / sizeof(float) : 0;
     if (cut->dots) cut->row_floats = (size_t)trni_dot_depth(p);
     cut->pairs_floats = cut->pairs ? trni_pairs_bytes() / sizeof(float) : 0;
     cut->unit_bytes = cut->unit ? trni_cut_unit_bytes(cut, p, array) : 0;
-    const size_t floats = cut->a_floats + cut->b_floats + cut->local_floats + cut->psum_floats + cut->row_floats +
-                          cut->pairs_floats;
-    cut->thread_bytes =
-        (size_t)trni_round_up((int64_t)(floats * sizeof(float) + cut->unit_bytes), TRNI_SCRATCH_ALIGN);
+    const size_t floats =
+        cut->a_floats + cut->b_floats + cut->local_floats + cut->psum_floats + cut->row_floats + cut->pairs_floats;
+    cut->thread_bytes = (size_t)trni_round_up((int64_t)(floats * sizeof(float) + cut->unit_bytes), TRNI_SCRATCH_ALIGN);
 }
 
 TRNI_FN size_t trni_cut_bytes(const trni_cut *cut)
@@ -223,14 +220,14 @@ typedef struct trni_worker {
     const trni_cut *cut;
     trni_array array;
     trni_feed feed_a, feed_b;
-    trni_map whole, tail; /* of a full tile, and of the last one */
+    trni_map whole, tail;      /* of a full tile, and of the last one */
     trni_encoder psum_encoder; /* BF16 PSUM */
     float *a, *b, *local, *psum;
-    trni_unit_work unit; /* where cut->unit */
-    trni_quads quads;    /* words in the places of a and b; or none */
-    trni_pairs_work pairs;    /* likewise; off, or none */
-    int64_t *pairs_count; /* [2]: strips times panels that the vectors did, that pairs did */
-    bool *wild;           /* did pairs see numbers whose sums might be no numbers? */
+    trni_unit_work unit;   /* where cut->unit */
+    trni_quads quads;      /* words in the places of a and b; or none */
+    trni_pairs_work pairs; /* likewise; off, or none */
+    int64_t *pairs_count;  /* [2]: strips times panels that the vectors did, that pairs did */
+    bool *wild;            /* did pairs see numbers whose sums might be no numbers? */
     float *row; /* of a single row: [TRNI_ROW_COLUMNS] sums, then [TRNI_ROW_BLOCKS][TRNI_ROW_COLUMNS] scales' bytes; or,
                  * for dots, [trni_dot_depth] numbers of a */
 } trni_worker;
@@ -305,6 +302,13 @@ TRNI_FN int64_t trni_tiles_lines(const trni_worker *w, int64_t k0, int64_t k)
     return w->pairs.on ? (k - k0) / trni_tile_depth(w->p) * (w->pairs.whole.words + 1) : k - k0;
 }
 
+/* And a lane of all tiles. */
+TRNI_DRIVER int64_t trni_all_lines(const trni_worker *w)
+{
+    const int64_t depth = w->p->b.depth, whole = depth / trni_tile_depth(w->p) * trni_tile_depth(w->p);
+    return trni_tiles_lines(w, 0, whole) + (whole < depth ? trni_tile_lines(w, &w->tail) : 0);
+}
+
 /* Strip after strip. */
 TRNI_DRIVER void trni_worker_pair_rows(const trni_worker *w, const trni_map *map, int64_t m, int64_t lanes, int64_t k,
                                        float *dst)
@@ -335,8 +339,7 @@ TRNI_DRIVER void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t 
 }
 
 /* The unit's words of the strips at `packed`, the slab's tile `tile`. */
-TRNI_LEAN void trni_worker_unit_rows(const trni_worker *w, int64_t lanes, int64_t tile, int depth,
-                                     const float *packed)
+TRNI_LEAN void trni_worker_unit_rows(const trni_worker *w, int64_t lanes, int64_t tile, int depth, const float *packed)
 {
     if (!w->cut->unit) return;
     const trni_map *map = trni_tile_map(w, depth);
@@ -350,15 +353,15 @@ TRNI_LEAN void trni_worker_unit_rows(const trni_worker *w, int64_t lanes, int64_
     }
 }
 
-/* And of panels, the first of them the slab's `panel`. */
+/* And of panels, the first of them the slab's `panel`; a column is `lines` floats from the next. */
 TRNI_LEAN void trni_worker_unit_columns(const trni_worker *w, int64_t columns, int64_t tile, int64_t panel, int depth,
-                                        const float *packed)
+                                        const float *packed, int64_t lines)
 {
     if (!w->cut->unit) return;
     const trni_map *map = trni_tile_map(w, depth);
     const trni_unit_map *words = trni_unit_map_at(&w->unit, map);
     for (int64_t done = 0; done < columns; done += w->array.width, panel++)
-        trni_unit_pack_panel(&w->unit, tile, panel, words, packed + done * map->lines);
+        trni_unit_pack_panel(&w->unit, tile, panel, words, packed + done * lines);
 }
 
 TRNI_DRIVER void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64_t columns, int64_t k, int depth,
