@@ -597,8 +597,8 @@ static void ask_the_definition(problem *p)
     problem_compare(p, "trni_define_element");
 }
 
-/* What a program has that names orders in fields alone (TRN_ALL_ORDERS): lanes with passes in plain C. */
-static void ask_the_plain_passes(problem *p)
+/* What a program has that names orders in fields alone (TRN_ALL_ORDERS): the definition, region by region. */
+static void ask_without_orders(problem *p)
 {
     trni_product product;
     trni_workspace space;
@@ -608,7 +608,7 @@ static void ask_the_plain_passes(problem *p)
     for (int64_t i = 0; i < trni_regions(&product); i++)
         trni_region_run(&product, NULL, i, trni_workspace_of(&space, 0));
     trni_workspace_close(&space);
-    problem_compare(p, "lanes with plain passes");
+    problem_compare(p, "regions without fast orders");
 }
 
 static void one_operation(problem_mode mode, trn_generation generation, int a, int b, uint64_t *rng)
@@ -641,7 +641,7 @@ static void one_operation(problem_mode mode, trn_generation generation, int a, i
     problem_expect(&p, twin_matmul);
     problem_ask_all(&p, rng);
     if (a != TWIN_I8) ask_the_definition(&p);
-    if (a != TWIN_I8) ask_the_plain_passes(&p);
+    if (a != TWIN_I8) ask_without_orders(&p);
     problem_free(&p);
 }
 

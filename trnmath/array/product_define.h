@@ -132,7 +132,7 @@ TRNI_COLD void trni_dst_clear(const trni_product *p)
         for (int64_t n = 0; n < p->b.lanes; n++) trni_dst_write(p, m, n, 0.0f); /* int32's zero, too */
 }
 
-/* ---- by definition: one output element after the other, any order of trn_numerics ---- */
+/* ---- by definition: any order of trn_numerics ---- */
 
 /* BF16 PSUM: rounded after every tile, each tile with random words of its own stream. */
 TRNI_COLD float trni_psum_rounded(const trni_product *p, float psum, int64_t tile, int64_t m, int64_t n)
@@ -181,26 +181,33 @@ TRNI_COLD void trni_tile_scales(const trni_product *p, int64_t m, int64_t n, int
     }
 }
 
-TRNI_COLD void trni_define_element(const trni_product *p, int64_t m, int64_t n)
+/* At most so many elements of a row of dst, which share the tiles of a. */
+enum { TRNI_DEFINE_COLUMNS = 256 };
+
+TRNI_COLD void trni_define_row(const trni_product *p, int64_t m, int64_t n, int columns)
 {
     const int64_t all = trni_product_depth(p), deep = trni_tile_depth(p);
-    float x[TRNI_MAX_DEPTH], w[TRNI_MAX_DEPTH], psum = p->accumulate ? trni_dst_read(p, m, n) : 0.0f;
+    float x[TRNI_MAX_DEPTH], w[TRNI_MAX_DEPTH], psum[TRNI_DEFINE_COLUMNS];
     int16_t scale[TRNI_ARRAY_ROWS];
-    bool fresh = !p->accumulate;
+    for (int j = 0; j < columns; j++) psum[j] = p->accumulate ? trni_dst_read(p, m, n + j) : 0.0f;
     for (int64_t k = 0, tile = 0; k < all; k += deep, tile++) {
         const int depth = (int)(all - k < deep ? all - k : deep), group = trni_spread_group(p->spread),
                   rows = (depth + group - 1) / group;
-        trni_tile_gather(p, &p->a, m, k, depth, x);
-        trni_tile_gather(p, &p->b, n, k, depth, w);
-        if (p->a_scale.data) trni_tile_scales(p, m, n, k, rows, scale);
+        const bool scaled = p->a_scale.data != NULL, fresh = tile == 0 && !p->accumulate;
         const trni_tile one = {
-            x, w, p->a_scale.data ? scale : NULL, rows, group, p->first_row, p->f32, trni_formats_of(&p->a, &p->b)
+            x, w, scaled ? scale : NULL, rows, group, p->first_row, p->f32, trni_formats_of(&p->a, &p->b)
         };
-        psum = trni_psum_rounded(p, trni_tile_onto(psum, fresh, &one, &p->numerics), tile, m, n);
-        fresh = false;
+        trni_tile_gather(p, &p->a, m, k, depth, x);
+        for (int j = 0; j < columns; j++) {
+            trni_tile_gather(p, &p->b, n + j, k, depth, w);
+            if (scaled) trni_tile_scales(p, m, n + j, k, rows, scale);
+            psum[j] = trni_psum_rounded(p, trni_tile_onto(psum[j], fresh, &one, &p->numerics), tile, m, n + j);
+        }
     }
-    trni_dst_write(p, m, n, psum);
+    for (int j = 0; j < columns; j++) trni_dst_write(p, m, n + j, psum[j]);
 }
+
+TRNI_FN void trni_define_element(const trni_product *p, int64_t m, int64_t n) { trni_define_row(p, m, n, 1); }
 
 /* Do the packed kernels compute what these rules define, whatever the numbers? Any chains, layout and merge; everything
  * else as it stands by default. */

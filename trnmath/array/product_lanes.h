@@ -3,7 +3,8 @@
  *
  * DOES: cuts dst into regions that may run at the same time; in each, operands are decoded once for 32 rows and 32
  *     columns, array/systolic_lanes.h adds them up, and PSUM is kept, rounded and cast as trn_numerics says.
- * DOES NOT: start threads or allocate. Aligned accumulators and int8, which have no lanes, go element by element.
+ * DOES NOT: start threads or allocate. Aligned accumulators and int8, which have no lanes, go row by row as defined; so
+ *     does everything in a program that has no fast orders (trn_numerics.h).
  *
  * KNOWN FROM: trni_define_element, whose bits these are.
  */
@@ -13,20 +14,23 @@
 #include "product_define.h"
 #include "systolic_passes.h"
 
-enum { TRNI_REGION_ROWS = 96, TRNI_REGION_COLUMNS = 256 };
+enum { TRNI_REGION_ROWS = 96, TRNI_REGION_COLUMNS = (int)TRNI_DEFINE_COLUMNS };
 
 /* ---- what makes few orders fast ----
  *
- * It is a tenth of a program that multiplies, and most programs have no use for it: it is reached through these
- * pointers, which array/product_tame.h sets where trn_numerics.h says. Elsewhere all orders go through lanes, some of
- * their passes in plain C: the same bits, later. */
+ * It is a fifth of a program that multiplies, and most programs have no use for it: it is reached through these
+ * pointers, which array/product_tame.h sets where trn_numerics.h says. Elsewhere elements are computed as they are
+ * defined: the same bits, later. */
 
 typedef struct trni_tame_work trni_tame_work;
 
+struct trni_region;
+
 typedef struct trni_fast_orders {
+    size_t bytes; /* of memory for one thread: a region and what is kept of tame tiles */
+    void (*multiply)(struct trni_region *r);
     trni_lane_passes (*passes)(trn_isa isa);
-    /* Tiles that need no marks: what is kept of them; is there a way; a tile of a; one of b by it, if it is tame. */
-    size_t tame_bytes;
+    /* Tiles that need no marks: is there a way; a tile of a; one of b by it, if it is tame. */
     bool (*tame_init)(trni_tame_work *t, const trni_product *p, const trni_lane_passes *passes);
     void (*tame_pack_a)(trni_tame_work *t, const trni_feed *feed, int64_t lane, int lanes, int64_t k, int depth);
     bool (*tame_tile)(trni_tame_work *t, const trni_feed *feed_b, int rows, int64_t column, int columns, int64_t k,
@@ -36,7 +40,7 @@ typedef struct trni_fast_orders {
 /* How operands come in, and what all tiles share. */
 typedef struct trni_region {
     const trni_product *p;
-    const trni_fast_orders *orders; /* or null */
+    const trni_fast_orders *orders;
     trni_array array; /* of the packed kernels: its way of turning lines */
     trni_feed feed_a, feed_b;
     trni_encoder psum_encoder;
@@ -51,13 +55,11 @@ typedef struct trni_region {
     trni_tame_work *tame; /* packed otherwise, for tiles that need no marks; or null */
 } trni_region;
 
-TRNI_FN size_t trni_region_bytes(void) { return (sizeof(trni_region) + 63) / 64 * 64; }
+/* Up to the next cache line. */
+#define TRNI_REGION_BYTES ((sizeof(trni_region) + 63) / 64 * 64)
 
 /* Of memory for one thread. */
-TRNI_FN size_t trni_region_space(const trni_fast_orders *orders)
-{
-    return trni_region_bytes() + (orders ? orders->tame_bytes : 0);
-}
+TRNI_FN size_t trni_region_space(const trni_fast_orders *orders) { return orders ? orders->bytes : 0; }
 
 /* ---- operands ---- */
 
@@ -205,13 +207,14 @@ TRNI_COLD void trni_region_multiply_lanes(trni_region *r)
 {
     const trni_product *p = r->p;
     const int64_t all = trni_product_depth(p), deep = trni_tile_depth(p);
-    const trni_lane_passes passes = r->orders ? r->orders->passes(p->isa) : trni_lane_passes_plain();
+    const trni_lane_passes passes = r->orders->passes(p->isa);
+    if (p->accumulate) trni_psum_from_dst(p, r->psum, r->m, r->rows, r->n, r->columns);
     r->array = trni_array_of(trni_spread_group(p->spread), p->isa);
     trni_feed_init(&r->feed_a, &p->a, p->isa);
     trni_feed_init(&r->feed_b, &p->b, p->isa);
     trni_psum_encoder_init(&r->psum_encoder, p);
-    r->tame = r->orders ? (trni_tame_work *)(void *)((unsigned char *)r + trni_region_bytes()) : NULL;
-    if (r->tame && !r->orders->tame_init(r->tame, p, &passes)) r->tame = NULL;
+    r->tame = (trni_tame_work *)(void *)((unsigned char *)r + TRNI_REGION_BYTES);
+    if (!r->orders->tame_init(r->tame, p, &passes)) r->tame = NULL;
     r->whole = trni_lane_plan_of(&p->numerics, p->first_row, p->numerics.k_tile, p->f32, p->isa, &passes);
     r->tail =
         trni_lane_plan_of(&p->numerics, p->first_row, trni_rows_of_depth(p, all % deep), p->f32, p->isa, &passes);
@@ -225,16 +228,17 @@ TRNI_COLD void trni_region_multiply_lanes(trni_region *r)
             trni_region_panel(r, column, k, depth);
         }
     }
+    trni_psum_to_dst(p, r->psum, r->m, r->rows, r->n, r->columns);
 }
 
-/* Element by element; int8 row by row. */
-TRNI_LEAN void trni_region_define(const trni_region *r)
+/* By definition, row by row. */
+TRNI_LEAN void trni_region_define(const trni_product *p, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
-    for (int64_t i = 0; i < r->rows; i++)
-        if (r->p->integer)
-            trni_int8_part(r->p, r->m + i, r->n, (int)r->columns);
+    for (int64_t i = m; i < m + rows; i++)
+        if (p->integer)
+            trni_int8_part(p, i, n, (int)columns);
         else
-            for (int64_t j = 0; j < r->columns; j++) trni_define_element(r->p, r->m + i, r->n + j);
+            trni_define_row(p, i, n, (int)columns);
 }
 
 TRNI_FN int64_t trni_regions(const trni_product *p)
@@ -245,21 +249,21 @@ TRNI_FN int64_t trni_regions(const trni_product *p)
 /* `space` is what it works in: trni_region_space(orders) bytes on a cache line. */
 TRNI_COLD void trni_region_run(const trni_product *p, const trni_fast_orders *orders, int64_t index, void *space)
 {
-    trni_region *r = (trni_region *)space;
-    const int64_t across = trni_ceil_div(p->b.lanes, TRNI_REGION_COLUMNS);
-    r->p = p;
-    r->orders = orders;
-    r->m = index / across * TRNI_REGION_ROWS;
-    r->n = index % across * TRNI_REGION_COLUMNS;
-    r->rows = trni_min64(p->a.lanes - r->m, TRNI_REGION_ROWS);
-    r->columns = trni_min64(p->b.lanes - r->n, TRNI_REGION_COLUMNS);
-    if (p->integer || !trni_lanes_apply(&p->numerics)) {
-        trni_region_define(r);
+    const int64_t across = trni_ceil_div(p->b.lanes, TRNI_REGION_COLUMNS), m = index / across * TRNI_REGION_ROWS,
+                  n = index % across * TRNI_REGION_COLUMNS, rows = trni_min64(p->a.lanes - m, TRNI_REGION_ROWS),
+                  columns = trni_min64(p->b.lanes - n, TRNI_REGION_COLUMNS);
+    if (p->integer || !orders || !trni_lanes_apply(&p->numerics)) {
+        trni_region_define(p, m, rows, n, columns);
         return;
     }
-    if (p->accumulate) trni_psum_from_dst(p, r->psum, r->m, r->rows, r->n, r->columns);
-    trni_region_multiply_lanes(r);
-    trni_psum_to_dst(p, r->psum, r->m, r->rows, r->n, r->columns);
+    trni_region *r = (trni_region *)space;
+    r->p = p;
+    r->orders = orders;
+    r->m = m;
+    r->rows = rows;
+    r->n = n;
+    r->columns = columns;
+    orders->multiply(r);
 }
 
 #endif /* TRNI_ARRAY_PRODUCT_LANES_H */

@@ -331,7 +331,8 @@ TRNI_COLD bool trni_tame_tile(trni_tame_work *t, const trni_feed *feed_b, int ro
 /* ---- all of this, for array/product_lanes.h: where TRN_ALL_ORDERS says so, or once a text was read ---- */
 
 static const trni_fast_orders trni_fast_orders_all __attribute__((unused)) = {
-    trni_lane_passes_of, sizeof(trni_tame_work), trni_tame_init, trni_tame_pack_a, trni_tame_tile
+    TRNI_REGION_BYTES + sizeof(trni_tame_work), trni_region_multiply_lanes, trni_lane_passes_of, trni_tame_init,
+    trni_tame_pack_a, trni_tame_tile
 };
 
 #if TRN_ALL_ORDERS

@@ -130,11 +130,72 @@ TRNI_COLD double trni_exact_round(trni_exact x, int bits, trn_rounding rounding)
 
 TRNI_FN bool trni_finite64(double x) { return (trni_bits64(x) >> 52 & 0x7ff) != 0x7ff; }
 
+/* ---- the usual sums, as array/systolic_lanes.h has them, too ---- */
+
+/* To b <= 53 significand bits: a double's last 53 - b bits go. */
+typedef struct trni_lane_rounding {
+    int cut;
+    uint64_t keep, add, one; /* the bits that stay; a unit less than half of the last that stays; what decides a tie */
+    double flushed;          /* sums below become zeros of their sign: 2^-126 less 2^-149, or nothing but zero itself */
+} trni_lane_rounding;
+
+TRNI_COLD trni_lane_rounding trni_lane_rounding_of(int bits, bool down, bool flush)
+{
+    trni_lane_rounding r;
+    r.cut = 53 - bits;
+    r.keep = ~(uint64_t)0 << r.cut;
+    r.add = r.cut && !down ? ((uint64_t)1 << (r.cut - 1)) - 1 : 0;
+    r.one = r.cut > 0;
+    r.flushed = flush ? 0x1p-126 - 0x1p-149 : 0x1p-1022;
+    return r;
+}
+
+TRNI_INLINE double trni_double(uint64_t u)
+{
+    double x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+#define TRNI_F64_SIGN ((uint64_t)1 << 63)
+
+/* t + e rounded once, where t is their sum in double and e what that left out. *bad is set where this arithmetic does
+ * not hold: beyond 2^127, for a sum that is not zero at or below 2^-126, where the last place no longer shrinks with
+ * the number, and for NaN.
+ *
+ * To nearest even, e decides when the bits that go are exactly half, and only then: |e| is at most half a unit of the
+ * last of them. Down, an e of the other sign takes the number below t. Carries and borrows may cross binades. */
+TRNI_INLINE double trni_lane_round(double t, double e, const trni_lane_rounding *r, bool down, uint64_t *bad)
+{
+    const uint64_t u = trni_bits64(t), against = (u ^ trni_bits64(e)) >> 63; /* e leads toward zero */
+    const double magnitude = trni_double(u & ~TRNI_F64_SIGN);
+    const uint64_t exact = e == 0 ? ~(uint64_t)0 : 0, zero = magnitude < r->flushed ? ~(uint64_t)0 : 0;
+    const uint64_t tiny = magnitude > 0x1p-126 ? 0 : ~zero, huge = magnitude < 0x1p127 ? 0 : ~(uint64_t)0;
+    const uint64_t kept =
+        down ? u - (against & ~exact) : u + r->add + ((((u >> r->cut) & exact) | (~against & ~exact)) & r->one);
+    *bad |= tiny | huge;
+    return trni_double((kept & r->keep & ~zero) | (u & TRNI_F64_SIGN));
+}
+
+/* s + q = t + e, exactly. */
+TRNI_INLINE double trni_two_sum(double s, double q, double *e)
+{
+    const double t = s + q, b = t - s;
+    *e = (s - (t - b)) + (q - b);
+    return t;
+}
+
 /* x + y, rounded once. Zeros, infinities and NaN are IEEE's. */
 TRNI_COLD double trni_add_rounded(double x, double y, int bits, trn_rounding rounding)
 {
-    const double plain = x + y;
+    const bool down = rounding == TRN_TOWARD_ZERO;
+    const trni_lane_rounding how = trni_lane_rounding_of(bits, down, false);
+    double e;
+    const double plain = trni_two_sum(x, y, &e);
+    uint64_t bad = 0;
     if (plain == 0 || !trni_finite64(plain)) return plain; /* doubles neither underflow nor overflow here */
+    const double usual = trni_lane_round(plain, e, &how, down, &bad);
+    if (!bad) return usual;
     trni_exact sum;
     memset(&sum, 0, sizeof sum);
     trni_exact_add(&sum, x);

@@ -34,61 +34,6 @@ typedef struct trni_lanes {
     bool f32;      /* an operand is F32: fp32_mode applies */
 } trni_lanes;
 
-/* ---- one rounding ---- */
-
-/* To b = 24..53 significand bits: a double's last 53 - b bits go. */
-typedef struct trni_lane_rounding {
-    int cut;
-    uint64_t keep, add, one; /* the bits that stay; a unit less than half of the last that stays; what decides a tie */
-    double flushed;          /* sums below become zeros of their sign: 2^-126 less 2^-149, or nothing but zero itself */
-} trni_lane_rounding;
-
-TRNI_COLD trni_lane_rounding trni_lane_rounding_of(int bits, bool down, bool flush)
-{
-    trni_lane_rounding r;
-    r.cut = 53 - bits;
-    r.keep = ~(uint64_t)0 << r.cut;
-    r.add = r.cut && !down ? ((uint64_t)1 << (r.cut - 1)) - 1 : 0;
-    r.one = r.cut > 0;
-    r.flushed = flush ? 0x1p-126 - 0x1p-149 : 0x1p-1022;
-    return r;
-}
-
-TRNI_INLINE double trni_double(uint64_t u)
-{
-    double x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
-
-#define TRNI_F64_SIGN ((uint64_t)1 << 63)
-
-/* t + e rounded once, where t is their sum in double and e what that left out. *bad is set where this arithmetic does
- * not hold: beyond 2^127, for a sum that is not zero at or below 2^-126, where the last place no longer shrinks with
- * the number, and for NaN.
- *
- * To nearest even, e decides when the bits that go are exactly half, and only then: |e| is at most half a unit of the
- * last of them. Down, an e of the other sign takes the number below t. Carries and borrows may cross binades. */
-TRNI_INLINE double trni_lane_round(double t, double e, const trni_lane_rounding *r, bool down, uint64_t *bad)
-{
-    const uint64_t u = trni_bits64(t), against = (u ^ trni_bits64(e)) >> 63; /* e leads toward zero */
-    const double magnitude = trni_double(u & ~TRNI_F64_SIGN);
-    const uint64_t exact = e == 0 ? ~(uint64_t)0 : 0, zero = magnitude < r->flushed ? ~(uint64_t)0 : 0;
-    const uint64_t tiny = magnitude > 0x1p-126 ? 0 : ~zero, huge = magnitude < 0x1p127 ? 0 : ~(uint64_t)0;
-    const uint64_t kept =
-        down ? u - (against & ~exact) : u + r->add + ((((u >> r->cut) & exact) | (~against & ~exact)) & r->one);
-    *bad |= tiny | huge;
-    return trni_double((kept & r->keep & ~zero) | (u & TRNI_F64_SIGN));
-}
-
-/* s + q = t + e, exactly. */
-TRNI_INLINE double trni_two_sum(double s, double q, double *e)
-{
-    const double t = s + q, b = t - s;
-    *e = (s - (t - b)) + (q - b);
-    return t;
-}
-
 TRNI_INLINE double trni_lane_add(double s, double q, const trni_lane_rounding *r, bool down, uint64_t *bad)
 {
     double e;

@@ -149,7 +149,7 @@ TRNI_INLINE void trni_lane_single_flush_body(TRNI_LANE_SINGLE_PARAMS)
 }
 TRNI_DISPATCH_FAST_AVX2(trni_lane_single_flush, (TRNI_LANE_SINGLE_PARAMS), (TRNI_LANE_SINGLE_ARGS))
 
-/* ---- all of them: the fast ones, or those in plain C, which are small ---- */
+/* ---- all of them ---- */
 
 TRNI_COLD trni_lane_passes trni_lane_passes_of(trn_isa isa)
 {
@@ -162,14 +162,6 @@ TRNI_COLD trni_lane_passes trni_lane_passes_of(trn_isa isa)
     all.exact = trni_lane_exact_for(isa);
     all.join = trni_lane_join;
     all.single = fused ? trni_lane_single_flush_for(isa) : NULL;
-    return all;
-}
-
-TRNI_COLD trni_lane_passes trni_lane_passes_plain(void)
-{
-    const trni_lane_passes all = { trni_lane_halves_portable, trni_lane_shorten_portable, trni_lane_quads_portable,
-                                   trni_lane_down_portable,   trni_lane_exact_portable,   trni_lane_join,
-                                   NULL };
     return all;
 }
 
