@@ -347,7 +347,7 @@ TRNI_INLINE void trni_random_split_body(uint32_t *__restrict field, const uint32
         for (size_t i = 0; i < n; i++) field[i] = byte[skip + i];
 }
 
-TRNI_DISPATCH(trni_random_split,
+TRNI_DISPATCH_AVX2(trni_random_split,
            (uint32_t *__restrict field, const uint32_t *__restrict word, size_t skip, size_t n, int bits),
            (field, word, skip, n, bits))
 
