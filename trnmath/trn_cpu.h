@@ -343,7 +343,7 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
  *     TRNI_DISPATCH_ISA      as TRNI_DISPATCH_FAST, for bodies whose shape depends on the instruction set
  *
  * gcc at -O2 does not vectorise such loops on its own, hence optimize("O3") (measured: 0.76 -> 5.6 Gelem/s), less the
- * passes that straight loops gain nothing from (together a sixth of the time; the streams of single rows gain a tenth
+ * passes that straight loops gain nothing from (together a fifth of the time; the streams of single rows gain a tenth
  * of their speed from two of them). clang needs to be told that 512-bit vectors are welcome. On x86-64 the portable
  * kernel serves hosts older than AVX2 (2013): it is compiled to be small. Elsewhere it is the fast one. */
 
@@ -352,8 +352,10 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 #define TRNI_KERNEL_STREAM TRNI_KERNEL
 #define TRNI_WIDE __attribute__((min_vector_width(512)))
 #else
-#define TRNI_KERNEL                                                                                                \
-    inline __attribute__((unused, optimize("O3", "no-tree-pre", "no-gcse", "no-schedule-insns2", "no-tree-vrp")))
+#define TRNI_KERNEL                                                                                              \
+    inline __attribute__((unused, optimize("O3", "no-tree-pre", "no-gcse", "no-schedule-insns2", "no-tree-vrp",     \
+                                           "no-unswitch-loops", "no-predictive-commoning", "no-split-paths",        \
+                                           "no-split-loops", "no-tree-slp-vectorize", "no-version-loops-for-strides")))
 #define TRNI_KERNEL_STREAM inline __attribute__((unused, optimize("O3", "no-schedule-insns2", "no-tree-vrp")))
 #define TRNI_WIDE
 #endif
