@@ -103,7 +103,7 @@ TRNI_LEAN void trni_pairs_map_init(trni_pairs_map *m, const trni_map *map)
         m->count[c] = (lines + 1) / 2;
         for (int i = 0; i < lines; i += 2, m->words++) {
             m->early[m->words] = line[i];
-            m->late[m->words] = i + 1 < lines ? line[i + 1] : TRNI_PAIRS_ZERO;
+            m->late[m->words] = i + 1 < lines ? line[i + 1] : (uint16_t)TRNI_PAIRS_ZERO;
         }
         line += lines;
     }
