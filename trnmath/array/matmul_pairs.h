@@ -433,7 +433,7 @@ TRNI_FN size_t trni_pairs_bytes(void)
     return sizeof(float) * (size_t)TRNI_PAIRS_DEPTH * (size_t)((int)TRNI_MAX_WIDTH + (int)TRNI_PAIRS_ROWS);
 }
 
-TRNI_FN const trni_pairs_map *trni_pairs_map_at(const trni_pairs_work *s, const trni_map *map)
+TRNI_INLINE const trni_pairs_map *trni_pairs_map_at(const trni_pairs_work *s, const trni_map *map)
 {
     return s->whole.depth == map->depth ? &s->whole : &s->tail;
 }
@@ -596,7 +596,7 @@ TRNI_LEAN void trni_pairs_open(const trni_map *map, const trni_pairs_map *m, con
 }
 
 /* Do pairs give the chains' bits here? */
-TRNI_FN bool trni_pairs_hold(const trni_pairs_map *m, const uint32_t *a, int rows, const uint32_t *b, int width)
+TRNI_INLINE bool trni_pairs_hold(const trni_pairs_map *m, const uint32_t *a, int rows, const uint32_t *b, int width)
 {
     const uint32_t x = a[rows * m->words], y = b[m->words * width];
     return x && y && x + y >= (uint32_t)TRNI_PAIRS_EXPONENTS;
