@@ -9,7 +9,8 @@
  * once; what is printed is the best rate and the median over the rounds of the ratios to the peers and to trnmath's own
  * BF16 in the same round. All of trnmath's work is timed: decoding, packing, multiplying, writing. Rows of packed
  * weights, ours (trn_matmul_pack) and oneDNN's, do not time packing b. Formats are those of trnbench matmul --format,
- * all of them with "all"; without --format: bf16, f16, tf32, f32.
+ * all of them with "all"; without --format: bf16, f16, tf32, f32. BF16 also adds to dst, takes b as [N, K], and a with
+ * 4 of 16 stored, whose rate counts all M x N x K products; the peers do none of this meanwhile.
  *
  * --partition multiplies nothing: it prints how trn_matmul would cut each shape for so many threads.
  */
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 
 #include <trnmath/trn_matmul.h>
+#include <trnmath/trn_sparse.h>
 
 #include "bench/common/host.h"
 #include "bench/common/kernels.h"
@@ -41,10 +43,13 @@ static const shape shapes[] = {
     { 16, 14336, 4096, false },  { 1, 4096, 4096, true },     { 1, 14336, 4096, false },
 };
 
-/* Candidates: first the formats of this run, the first of them BF16; then BF16 with packed weights; then the peers. */
+/* Candidates: first the formats of this run, the first of them BF16; then other ways of BF16; then the peers. */
 enum {
     PACKED = TB_MAX_FORMATS,
-    PEERS_FROM = PACKED + 1,
+    ADDED,
+    TURNED,
+    SPARSE,
+    PEERS_FROM,
     CANDIDATES = PEERS_FROM + TB_PEERS,
     MAX_ROUNDS = 64
 };
@@ -85,25 +90,62 @@ typedef struct bench {
     bool there[TB_MAX_FORMATS];
     float *fa, *fb, *fc;
     void *packed;
+    uint16_t *turned, *stored; /* b as [N, K]; a's stored values */
+    uint8_t *tags;             /* NULL: K is no multiple of 16 */
     void *peer[TB_PEERS];
     double rate[CANDIDATES][MAX_ROUNDS], peak[MAX_ROUNDS], read[MAX_ROUNDS];
 } bench;
 
+static const trn_sparse_pattern pattern = { 4, 16 };
+
+static trn_tensor of_stored(const bench *b, trn_format format, void *data)
+{
+    return trn_tensor_2d(format, data, b->s.m, b->s.k * pattern.m / pattern.n);
+}
+
+static trn_status run_sparse(const bench *b, trn_isa isa, trn_error *error)
+{
+    const trn_sparse_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, b->fc, b->s.m, b->s.n),
+                                          .values = of_stored(b, TRN_BF16, b->stored),
+                                          .tags = of_stored(b, TRN_U8, b->tags),
+                                          .pattern = pattern,
+                                          .b = b->x[0].b,
+                                          .isa = isa,
+                                          .error = error };
+    return trn_sparse_matmul(&args);
+}
+
+static trn_status run_dense(const bench *b, int which, trn_isa isa, trn_error *error)
+{
+    const int format = which < PACKED ? which : 0;
+    trn_matmul_args args = tb_operands_product(formats[format], &b->x[format], b->fc, &b->numerics[format]);
+    args.isa = isa;
+    args.error = error;
+    args.accumulate = which == ADDED;
+    if (which == PACKED) args.packed = b->packed;
+    if (which == TURNED) args.b = trn_tensor_transposed(trn_tensor_2d(TRN_BF16, b->turned, b->s.n, b->s.k));
+    return trn_matmul(&args);
+}
+
+static const char *candidate_name(int which)
+{
+    static const char *const ways[] = { "bf16 packed", "bf16 added to dst", "bf16, b [N, K]", "bf16 4:16" };
+    if (which >= PEERS_FROM) return tb_peer_name((tb_peer_id)(which - PEERS_FROM));
+    return which < PACKED ? formats[which]->name : ways[which - PACKED];
+}
+
 static void run_ours(const bench *b, int which, trn_isa isa)
 {
     trn_error error;
-    const int format = which == PACKED ? 0 : which;
-    trn_matmul_args args = tb_operands_product(formats[format], &b->x[format], b->fc, &b->numerics[format]);
-    args.isa = isa;
-    args.error = &error;
-    if (which == PACKED) args.packed = b->packed;
-    const trn_status status = trn_matmul(&args);
-    if (status != TRN_OK) exit(app_complain(app_refused(status), "%s: %s", formats[format]->name, error.text));
+    const trn_status status = which == SPARSE ? run_sparse(b, isa, &error) : run_dense(b, which, isa, &error);
+    if (status != TRN_OK) exit(app_complain(app_refused(status), "%s: %s", candidate_name(which), error.text));
 }
 
 static bool takes_part(const bench *b, int which)
 {
     if (which == PACKED) return b->packed != NULL;
+    if (which == SPARSE) return b->tags != NULL;
+    if (which == ADDED || which == TURNED) return true;
     return which < PACKED ? which < ours && b->there[which] : b->peer[which - PEERS_FROM] != NULL;
 }
 
@@ -140,6 +182,26 @@ static void pack(bench *b, trn_isa isa)
     if (b->packed && trn_matmul_pack(&args, b->packed, bytes) != TRN_OK) exit(app_complain(APP_FAILED, "packing b"));
 }
 
+static void turn_and_prune(bench *b)
+{
+    const shape s = b->s;
+    const uint16_t *code = b->x[0].b.data;
+    trn_error error;
+    b->turned = app_memory((size_t)(s.k * s.n), sizeof *b->turned);
+    for (int64_t k = 0; k < s.k; k++)
+        for (int64_t n = 0; n < s.n; n++) b->turned[n * s.k + k] = code[k * s.n + n];
+    if (s.k % pattern.n) return;
+    b->stored = app_memory((size_t)(s.m * s.k / 4), sizeof *b->stored);
+    b->tags = app_memory((size_t)(s.m * s.k / 4), 1);
+    const trn_sparse_pack_args args = { .src = b->x[0].a,
+                                        .values = of_stored(b, TRN_BF16, b->stored),
+                                        .tags = of_stored(b, TRN_U8, b->tags),
+                                        .pattern = pattern,
+                                        .prune = true,
+                                        .error = &error };
+    if (trn_sparse_pack(&args) != TRN_OK) exit(app_complain(APP_FAILED, "pruning a: %s", error.text));
+}
+
 static void prepare(bench *b, trn_isa isa)
 {
     const shape s = b->s;
@@ -156,6 +218,7 @@ static void prepare(bench *b, trn_isa isa)
         if (!b->there[i]) app_worked(error.status, &error);
     }
     pack(b, isa);
+    turn_and_prune(b);
     const tb_peer_job job = { s.m, s.n, s.k, b->fa, b->fb, b->fc, b->threads };
     for (int i = 0; i < TB_PEERS; i++) b->peer[i] = tb_peer_prepare((tb_peer_id)i, &job);
 }
@@ -166,6 +229,9 @@ static void release(bench *b)
         if (b->peer[i]) tb_peer_release((tb_peer_id)i, b->peer[i]);
     for (int i = 0; i < ours; i++) tb_operands_free(&b->x[i]);
     free(b->packed);
+    free(b->turned);
+    free(b->stored);
+    free(b->tags);
     free(b->fa);
     free(b->fb);
     free(b->fc);
@@ -186,12 +252,6 @@ static void measure(bench *b, const options *o)
     }
 }
 
-static const char *candidate_name(int which)
-{
-    if (which == PACKED) return "bf16 packed";
-    return which < PACKED ? formats[which]->name : tb_peer_name((tb_peer_id)(which - PEERS_FROM));
-}
-
 static double ratio_to(const bench *b, int which, int other)
 {
     return takes_part(b, other) ? tb_median_ratio(b->rate[which], b->rate[other], b->rounds) : NAN;
@@ -200,7 +260,7 @@ static double ratio_to(const bench *b, int which, int other)
 /* What a product with M = 1, which reads b once, does of the rate of reading alone: 2 flops an element. */
 static double share_of_read(const bench *b, int which)
 {
-    const double bits = which < PACKED ? trn_format_bits(formats[which]->b) : which == PACKED ? 16 : 32;
+    const double bits = which < PACKED ? trn_format_bits(formats[which]->b) : which < PEERS_FROM ? 16 : 32;
     const double stored = bits < 8 ? 8 : bits; /* one code a byte */
     return tb_median_ratio(b->rate[which], b->read, b->rounds) * stored / 8 / 2;
 }
