@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     while (fuzzing_next(&rng)) {
         problem p;
         const bool large = cases_one_in(&rng, 20);
-        unit_problem(&p, large ? 130 : 80, large ? 100 : 60, large ? 700 : 300, &rng);
+        unit_problem(&p, large ? 230 : 80, large ? 100 : 60, large ? 700 : 300, &rng);
         unit_ask(&p, counts, &rng);
         problem_free(&p);
     }

@@ -16,6 +16,7 @@ static uint64_t rng = 3;
 static trn_error error;
 
 enum { M = 40, N = 90, K = 400 };
+enum { TALL = 230, WIDE = 130, DEEP = 1100 }; /* of products that are cut into slabs */
 
 typedef struct mode {
     const char *name, *numerics;
@@ -39,8 +40,8 @@ static const mode modes[] = {
 enum { MODES = sizeof modes / sizeof modes[0] };
 
 /* Operands with room for the largest of them; the sizes of a round are smaller. */
-static unsigned char a[M * K * 4], b[N * K * 4], a_scale[M * K / 32 + M], b_scale[N * K / 32 + N];
-static uint32_t plain[M * N], packed_dst[M * N];
+static unsigned char a[TALL * DEEP * 2], b[WIDE * DEEP * 2], a_scale[M * K / 32 + M], b_scale[N * K / 32 + N];
+static uint32_t plain[TALL * WIDE], packed_dst[TALL * WIDE];
 
 static void fill(unsigned char *bytes, size_t count, trn_format format)
 {
@@ -112,14 +113,47 @@ static void same_bits(void **state)
             const int m = cases_one_in(&rng, 4) ? 1 : 1 + cases_below(&rng, M - 1), n = 1 + cases_below(&rng, N - 1);
             const int k = modes[i].mx ? 32 * (1 + cases_below(&rng, 12)) : 1 + cases_below(&rng, K - 1);
             trn_matmul_args args = ask_of(&modes[i], &numerics, m, n, k, cases_one_in(&rng, 2));
-            fill(a, sizeof a, modes[i].format);
-            fill(b, sizeof b, modes[i].format);
+            fill(a, M * K * 4, modes[i].format);
+            fill(b, N * K * 4, modes[i].format);
             fill_scales(a_scale, sizeof a_scale, cases_one_in(&rng, 6));
             fill_scales(b_scale, sizeof b_scale, cases_one_in(&rng, 6));
             for (size_t isa = 0; isa < sizeof all_isas / sizeof all_isas[0]; isa++) {
                 args.isa = all_isas[isa];
                 if (trn_isa_supported(args.isa)) ask_packed(args, &modes[i]);
             }
+        }
+}
+
+/* Numbers of BF16 between 1/16 and 2: pairs do all of it. */
+static void fill_tame(unsigned char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t word = cases_u32(&rng);
+        const uint16_t code = (uint16_t)((word >> 31 << 15) | (123 + (word >> 8) % 5) << 7 | (word & 127));
+        memcpy(bytes + 2 * i, &code, sizeof code);
+    }
+}
+
+/* Few rows take packed panels one by one, many in slabs of columns and of K: each from where it lies. */
+static void words_of_every_cut(void **state)
+{
+    (void)state;
+    static const mode how = { "bf16", "", TRN_BF16, TRN_F32, false, false };
+    static const int rows[] = { 2, 33, 192, TALL }, columns[] = { 31, 96, WIDE }, depths[] = { 128, 300, DEEP };
+    static const trn_isa units[] = { TRN_ISA_AVX512_BF16, TRN_ISA_PAIRS_EMULATED, TRN_ISA_AMX_EMULATED, TRN_ISA_AVX2 };
+    fill_tame(a, TALL * DEEP);
+    fill_tame(b, WIDE * DEEP);
+    for (int i = 0; i < 4 * 3 * 3; i++)
+        for (int u = 0; u < 4; u++) {
+            trn_numerics numerics;
+            const int m = rows[i % 4], n = columns[i / 4 % 3], k = depths[i / 12];
+            trn_matmul_args args = ask_of(&how, &numerics, m, n, k, i % 2 == 0);
+            trn_matmul_units count = { 0, 0, 0, 0, 0 };
+            args.isa = units[u];
+            args.units = &count;
+            if (!trn_isa_supported(args.isa) || (u && m * n * k > 4000000)) continue; /* the emulators are slow */
+            ask_packed(args, &how);
+            assert_true((count.pairs > 0) == (u < 2));
         }
 }
 
@@ -169,6 +203,7 @@ static void refusals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(same_bits), cmocka_unit_test(refusals) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(same_bits), cmocka_unit_test(words_of_every_cut),
+                                        cmocka_unit_test(refusals) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
