@@ -108,10 +108,10 @@ trni_simd_pairs_weave_some(const int panels, const bool wide, __mmask32 mask, ui
 
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave(TRNI_PAIRS_WEAVE_PARAMS)
 {
-    enum { woven = TRNI_SIMD_WOVEN };
+    const int woven = (int)TRNI_SIMD_WOVEN;
     __m512i most = _mm512_setzero_si512();
     for (; width == 32 && lanes >= 32 * woven; lanes -= 32 * woven, src += 32 * woven, out += woven * panel) {
-        trni_simd_pairs_weave_some(woven, true, 0xffffffffu, out, panel, src, line, map, seen, &most);
+        trni_simd_pairs_weave_some(TRNI_SIMD_WOVEN, true, 0xffffffffu, out, panel, src, line, map, seen, &most);
         seen += woven * TRNI_PAIRS_SEEN;
     }
     for (; lanes > 0; lanes -= width, src += width, out += panel, seen += TRNI_PAIRS_SEEN) {
