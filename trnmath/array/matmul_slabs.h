@@ -146,7 +146,7 @@ typedef struct trni_strip {
     uintptr_t ahead, ahead_step;
 } trni_strip;
 
-TRNI_FN trni_strip trni_strip_at(const trni_panel *p, int64_t m, int64_t rows, int strip, int index,
+TRNI_INLINE trni_strip trni_strip_at(const trni_panel *p, int64_t m, int64_t rows, int strip, int index,
                                  const void *at_hand)
 {
     float *const home = p->home + m * p->step, *const local = p->wait + m * p->width;
@@ -168,7 +168,7 @@ TRNI_FN trni_strip trni_strip_at(const trni_panel *p, int64_t m, int64_t rows, i
     return s;
 }
 
-TRNI_FN void trni_strip_done(const trni_worker *w, const trni_slab *s, const trni_panel *p, const trni_strip *strip,
+TRNI_INLINE void trni_strip_done(const trni_worker *w, const trni_slab *s, const trni_panel *p, const trni_strip *strip,
                              int64_t m, int rows)
 {
     float *const home = p->home + m * p->step;
