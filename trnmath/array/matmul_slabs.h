@@ -43,6 +43,20 @@ typedef struct trni_wanted {
     int columns;
 } trni_wanted;
 
+/* Columns of b that are lines of memory, as those of [N, K]: of two panels side by side, one asks for half of the lines
+ * of both in the tile below, and the other for the other half. */
+TRNI_FN trni_wanted trni_wanted_turned(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
+{
+    const trni_operand *o = &w->p->b;
+    const int64_t width = w->array.width, under = k + trni_tile_depth(w->p), odd = column / width % 2;
+    trni_wanted wanted = { 0, 0, TRNI_LINE, 0 };
+    if (!w->pairs.on || !s->thin || o->depth_stride != 1 || under >= s->k + s->depth) return wanted;
+    wanted.columns = 2;
+    wanted.at = (uintptr_t)trni_operand_at(o, s->n + column - odd * width, under) + (uintptr_t)(odd * 2 * TRNI_LINE);
+    wanted.step = (uintptr_t)(o->lane_stride * o->bytes);
+    return wanted;
+}
+
 /* The lines of b itself, if it is at most 16 bits wide, that will be packed next: thin, the tile below, or else beside;
  * not thin, on the last rows, the same panel of the next slab. */
 TRNI_DRIVER trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab *s, int64_t column, int64_t k)
@@ -51,14 +65,11 @@ TRNI_DRIVER trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab
     const int64_t bytes = o->bytes, span = trni_thin_panels(w->cut) * w->array.width;
     const int64_t under = k + trni_tile_depth(w->p), end = s->k + s->depth;
     const bool below = s->thin && under < end, beside = s->thin && !below && column + span < s->columns;
-    const int64_t source_k = below    ? under
-                             : beside ? s->k
-                                      : end,
-                  source_column = beside              ? column + span
-                                  : s->thin && !below ? column % span
-                                                      : column;
+    const int64_t source_k = below ? under : beside ? s->k : end,
+                  source_column = beside ? column + span : s->thin && !below ? column % span : column;
     trni_wanted wanted = { 0, 0, TRNI_LINE, 0 };
-    if (!s->last_rows || w->p->packed || o->lane_stride != 1 || bytes > 2 || source_k >= o->depth) return wanted;
+    if (o->lane_stride != 1 && !w->p->packed) return trni_wanted_turned(w, s, column, k);
+    if (!s->last_rows || w->p->packed || bytes > 2 || source_k >= o->depth) return wanted;
     wanted.at = (uintptr_t)trni_operand_at(o, s->n + source_column, source_k);
     wanted.step = (uintptr_t)(o->depth_stride * bytes);
     wanted.columns = (int)((bytes * w->array.width + TRNI_LINE - 1) / TRNI_LINE);
@@ -157,9 +168,7 @@ TRNI_INLINE trni_strip trni_strip_at(const trni_panel *p, int64_t m, int64_t row
     if (p->last || (p->first && !p->fresh))
         trni_want_home(home + strip * p->step, p->step, trni_min64(rows - m - strip, strip), p->columns);
     if (p->first && p->narrow && !p->fresh) trni_copy_tile(local, p->width, home, p->step, strip, p->columns);
-    const trni_strip s = { p->fresh    ? NULL
-                           : from_home ? home
-                                       : local,
+    const trni_strip s = { p->fresh ? NULL : from_home ? home : local,
                            to_home ? home : local,
                            from_home ? p->step : p->width,
                            to_home ? p->step : p->width,

@@ -34,7 +34,6 @@ enum {
     TRNI_ROW_COLUMNS = 4096, /* of a single row: a page of memory and more from each line of b */
     TRNI_ROW_BLOCKS = (int)TRNI_MAX_DEPTH / TRNI_SCALE_BLOCK + 1, /* of MX scales that a tile has, whole or not */
     TRNI_FEW_ROWS = 192,
-    TRNI_PAIRS_FEW_ROWS = 192,
     TRNI_PAIRS_BLOCK = 8, /* panels whose words stay in the second-level cache */
     TRNI_FEW_FLOATS = 1 << 17,
     TRNI_THIN_PANELS = 4,        /* that are packed together: memory is read 256 bytes of BF16 at a time */
@@ -176,7 +175,7 @@ TRNI_DRIVER void trni_cut_of(trni_cut *cut, const trni_product *p, const trni_ar
     cut->dots = trni_dots_apply(p) && !p->packed;
     cut->direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
     cut->pairs = !cut->single && !cut->dots && (p->packed ? p->words : trni_pairs_apply(p));
-    cut->few = cut->rows <= (cut->pairs ? TRNI_PAIRS_FEW_ROWS : TRNI_FEW_ROWS);
+    cut->few = cut->rows <= TRNI_FEW_ROWS;
     cut->thin = cut->few && !p->packed && (p->b.bytes <= 2 || p->b.lane_stride != 1);
     cut->slab_columns = cut->single || cut->dots ? TRNI_ROW_COLUMNS : TRNI_SLAB_COLUMNS;
     /* is b, or PSUM, kept in scratch? */
