@@ -63,13 +63,14 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_codes(TRNI_PAIRS_CODE
     }
 }
 
-/* One word of a panel's columns: the halves are asked for in the next tile, looked at and put together. */
+/* One word of a panel's columns: the halves are asked for in the next tile, looked at and put together. A last, odd
+ * number has no later one: its mask is empty. */
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
-trni_simd_pairs_weave_word(uint32_t *to, const uint16_t *early, const uint16_t *late, __mmask32 mask, const bool wide,
-                           uintptr_t below, __m512i first, __m512i second, __m512i *least, __m512i *most)
+trni_simd_pairs_weave_word(uint32_t *to, const uint16_t *early, const uint16_t *late, __mmask32 mask, __mmask32 later,
+                           const bool wide, uintptr_t below, __m512i first, __m512i second, __m512i *least,
+                           __m512i *most)
 {
-    const __m512i x = _mm512_maskz_loadu_epi16(mask, early),
-                  y = late ? _mm512_maskz_loadu_epi16(mask, late) : _mm512_setzero_si512();
+    const __m512i x = _mm512_maskz_loadu_epi16(mask, early), y = _mm512_maskz_loadu_epi16(later, late);
     _mm_prefetch((const char *)((uintptr_t)early + below), _MM_HINT_T1);
     _mm_prefetch((const char *)((uintptr_t)late + below), _MM_HINT_T1);
     trni_simd_pairs_look(least, most, x);
@@ -91,17 +92,11 @@ trni_simd_pairs_weave_some(const int panels, const bool wide, __mmask32 mask, ui
     __m512i least[TRNI_SIMD_WOVEN];
     TRNI_EVERY(i, panels) least[i] = _mm512_loadu_si512(seen + i * TRNI_PAIRS_SEEN);
     for (int w = 0; w < map->words; w++, out += width) {
-        const uint16_t *early = src + map->early[w] * line,
-                       *late = map->late[w] == TRNI_PAIRS_ZERO ? NULL : src + map->late[w] * line;
-        if (late) {
-            TRNI_EVERY(i, panels)
-            trni_simd_pairs_weave_word(out + i * panel, early + i * width, late + i * width, mask, wide, below, first,
-                                       second, &least[i], most);
-        } else {
-            TRNI_EVERY(i, panels)
-            trni_simd_pairs_weave_word(out + i * panel, early + i * width, NULL, mask, wide, below, first, second,
-                                       &least[i], most);
-        }
+        const bool odd = map->late[w] == TRNI_PAIRS_ZERO;
+        const uint16_t *early = src + map->early[w] * line, *late = odd ? early : src + map->late[w] * line;
+        TRNI_EVERY(i, panels)
+        trni_simd_pairs_weave_word(out + i * panel, early + i * width, late + i * width, mask, odd ? 0 : mask, wide,
+                                   below, first, second, &least[i], most);
     }
     TRNI_EVERY(i, panels) _mm512_storeu_si512(seen + i * TRNI_PAIRS_SEEN, least[i]);
 }
