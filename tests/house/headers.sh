@@ -1,8 +1,8 @@
 #!/bin/sh
 # headers.sh gcc|clang|aarch64: every header compiles alone, as C11 and as C++17, under the strict warnings (clang, C11:
 # all that it knows), with the intrinsics and without, and with OpenMP; the umbrella as C++20, too; all headers together
-# compile in order, and in reverse order and once more; and two files of one program link. Level 2 also turns every body
-# into code at -O2, for the warnings that only the optimiser finds.
+# compile twice over, and in reverse order and once more; and two files of one program link. Level 2 also turns every
+# body into code at -O2, for the warnings that only the optimiser finds.
 . "$(dirname -- "$0")/lib.sh"
 
 family=${1:?usage: headers.sh gcc|clang|aarch64}
@@ -144,8 +144,10 @@ fi
 everything() { for header in $(headers); do at_home "$header" >/dev/null && echo "#include <trnmath/$header>"; done; }
 everything >"$scratch/forward"
 sed '1!G;h;$!d' "$scratch/forward" >"$scratch/reverse"
+cat "$scratch/forward" "$scratch/forward" >"$scratch/twice.c"
 cat "$scratch/reverse" "$scratch/forward" >"$scratch/reverse.c"
 for language in $languages; do
+    try "$language" '' twice.c 'including every header twice does not compile'
     try "$language" '' reverse.c 'including every header in reverse order, and then once more, does not compile'
 done
 

@@ -158,7 +158,7 @@ typedef struct trni_strip {
 } trni_strip;
 
 TRNI_INLINE trni_strip trni_strip_at(const trni_panel *p, int64_t m, int64_t rows, int strip, int index,
-                                 const void *at_hand)
+                                     const void *at_hand)
 {
     float *const home = p->home + m * p->step, *const local = p->wait + m * p->width;
     const bool from_home = p->first && !p->narrow, to_home = p->last && !p->narrow;
@@ -178,7 +178,7 @@ TRNI_INLINE trni_strip trni_strip_at(const trni_panel *p, int64_t m, int64_t row
 }
 
 TRNI_INLINE void trni_strip_done(const trni_worker *w, const trni_slab *s, const trni_panel *p, const trni_strip *strip,
-                             int64_t m, int rows)
+                                 int64_t m, int rows)
 {
     float *const home = p->home + m * p->step;
     if (w->p->numerics.psum_format == TRN_BF16)
