@@ -181,8 +181,7 @@ TRNI_INLINE void trni_strip_done(const trni_worker *w, const trni_slab *s, const
                                  int64_t m, int rows)
 {
     float *const home = p->home + m * p->step;
-    if (w->p->numerics.psum_format == TRN_BF16)
-        trni_worker_round(w, strip->out, strip->out_step, rows, p->columns, s->m + m, s->n + p->column, p->k);
+    trni_worker_round(w, strip->out, strip->out_step, rows, p->columns, s->m + m, s->n + p->column, p->k);
     if (p->last && p->narrow) trni_copy_tile(home, p->step, strip->out, p->width, rows, p->columns);
     if (p->last && p->k + p->depth == w->p->a.depth) trni_finish_tile(w, home, p->step, rows, p->columns);
 }

@@ -385,15 +385,14 @@ TRNI_DRIVER void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64
 
 /* BF16 PSUM: each tile's sum is rounded, stochastically with words of the tile's own stream. [m, n] is where the part
  * begins in dst. */
-TRNI_DRIVER void trni_worker_round(const trni_worker *w, float *at, int64_t step, int rows, int64_t columns, int64_t m,
-                                   int64_t n, int64_t k)
+TRNI_DRIVER void trni_worker_round_bf16(const trni_worker *w, float *at, int64_t step, int rows, int64_t columns,
+                                        int64_t m, int64_t n, int64_t k)
 {
     enum { piece = 1024 };
     uint32_t field[piece];
     uint16_t code[piece];
     const trni_product *p = w->p;
     const uint64_t tile = (uint64_t)(k / trni_tile_depth(p));
-    if (p->numerics.psum_format != TRN_BF16) return;
     if (p->numerics.psum_rounding == TRN_NEAREST_EVEN) {
         trni_round_bf16_for(p->isa)(at, step, rows, (size_t)columns);
         return;
@@ -406,6 +405,13 @@ TRNI_DRIVER void trni_worker_round(const trni_worker *w, float *at, int64_t step
             trni_encoder_run(&w->psum_encoder, code, at + j, field, (size_t)take);
             for (int64_t t = 0; t < take; t++) at[j + t] = trn_bf16_to_f32(code[t]);
         }
+}
+
+/* The same of any PSUM: only that of BF16 has something to round. */
+TRNI_INLINE void trni_worker_round(const trni_worker *w, float *at, int64_t step, int rows, int64_t columns, int64_t m,
+                                   int64_t n, int64_t k)
+{
+    if (w->p->numerics.psum_format == TRN_BF16) trni_worker_round_bf16(w, at, step, rows, columns, m, n, k);
 }
 
 #endif /* TRNI_ARRAY_MATMUL_WORKER_H */

@@ -197,6 +197,7 @@ trni_simd_pairs(const int rows, const int group, const trni_pairs_map *m, const 
     const uint32_t *a = call->a, *b = call->b;
     const float *in = call->in;
     ptrdiff_t in_step = call->in_step;
+    const uintptr_t ahead_step = call->ahead_step;
     uintptr_t ahead = call->ahead;
     __m512 t[most][2], x[most], y[most];
     for (int tiles = call->tiles;; a += call->a_tile, b += call->b_tile) {
@@ -210,7 +211,7 @@ trni_simd_pairs(const int rows, const int group, const trni_pairs_map *m, const 
                 const __m512bh b0 = (__m512bh)_mm512_loadu_si512(column),
                                b1 = (__m512bh)_mm512_loadu_si512(column + 16);
                 _mm_prefetch((const char *)ahead, _MM_HINT_T1);
-                ahead += call->ahead_step;
+                ahead += ahead_step;
                 TRNI_EVERY(i, rows)
                 {
                     const __m512bh z = (__m512bh)_mm512_set1_epi32((int)row[i][w]);
