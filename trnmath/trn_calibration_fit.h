@@ -28,16 +28,24 @@
  *     trn_calibration_sample      a collective, and what it took
  *     trn_calibration_fit_args    the samples, and which numbers may move
  *     trn_calibration_fit         the calibration
+ *   network/fit.h: a few positive numbers from many measured times: bounded least squares of logarithms.
+ *     trn_fit_model, trn_fit_args   the question
+ *     trn_fit                       the numbers
+ *   network/calibration_file.h: a calibration as a small text file, which programs write after a fit and all can
+ *                               load.
+ *     trn_calibration_load    text -> calibration
+ *     trn_calibration_save    calibration -> text
  *
- * KNOWN FROM: trn_fit.h.
+ * KNOWN FROM: network/fit.h.
  */
 #ifndef TRN_CALIBRATION_FIT_H
 #define TRN_CALIBRATION_FIT_H
 
 #include "base/words_begin.h"
 
+#include "network/calibration_file.h"
 #include "trn_collective_cost.h"
-#include "trn_fit.h"
+#include "network/fit.h"
 
 typedef struct trn_calibration_sample {
     trn_collective_args ask; /* its calibration and uncalibrated are not looked at */

@@ -29,7 +29,7 @@
  *     Results do not depend on the number of host threads.
  * DOES NOT: leave this process (trn_mpi.h does), or know layouts (trn_shard.h).
  *
- * CONTENTS (arguments: trn_collective_group.h; time: trn_collective_cost.h, which this includes)
+ * CONTENTS (arguments and time: trn_collective_cost.h, which this includes)
  *     trn_collective_run      the values; on failure nothing is written
  *
  * KNOWN FROM: network/collective_values.h. AUTO takes the algorithm that trn_collective_cost finds cheapest for the

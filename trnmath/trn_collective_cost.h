@@ -28,6 +28,11 @@
  *     trn_collective_cost         of one collective
  *     trn_collective_candidates   the algorithms that AUTO compares
  *     trn_collective_busbw_factor bus bandwidth over bytes per second
+ *   network/collective_group.h: what a collective is asked, and which part of the machine its ranks are.
+ *     trn_collective_args          what all collectives take
+ *     trn_collective_ranks         ranks of one group
+ *     trn_collective_chunk         which elements of a buffer are a rank's
+ *     trn_replica_group_check      is this a group the system's runtime accepts? if not, why, and what would be
  *
  * KNOWN FROM: network/collective_time.h; bus bandwidth as nccom-test and nccl-tests define it.
  */
@@ -36,7 +41,7 @@
 
 #include "base/words_begin.h"
 
-#include "trn_collective_group.h"
+#include "network/collective_group.h"
 
 typedef struct trn_cost {
     double time_s;

@@ -40,219 +40,39 @@
  * DOES NOT: schedule: instructions run in the order in which they are given.
  *
  * CONTENTS
+ *   core/core_state.h: one NeuronCore: its memory and tiles, its clocks, and the first thing that went wrong.
+ *     trn_core, trn_core_args, trn_core_memory_bytes, trn_core_begin, trn_core_end
+ *     trn_core_status                  the first failure
+ *     trn_core_sbuf, trn_core_psum     a tile [P, F]
+ *     trn_core_tile_args, trn_core_tile   any tile: more axes, other partitions
+ *     trn_indirect_args                what trn_core_indirect takes
+ *     trn_core_free, trn_core_mark, trn_core_release   tiles back, one, or all since a mark
+ *     trn_core_hbm                     the caller's memory as a tensor in HBM
+ *     trn_hbm_written, trn_hbm_written_bytes, trn_hbm_written_begin, trn_core_hbm_empty   one with nothing in it yet
+ *   core/core_instructions.h: every instruction on a core, what the caller says of his own tensors, and the report.
  *     trn_core_<instruction>    all of nki.isa that exists here, with the same args as without a core
  *     trn_core_nc_transpose     TensorE's; VectorE's is trn_core_vector_transpose
  *     trn_core_indirect         a view whose elements an index tile chooses (Trainium3)
  *     trn_core_written          the caller has filled a tile himself
  *     trn_core_result           the caller takes a tensor in HBM for a result: was all of it written?
  *     trn_core_engine_report, trn_core_report, trn_core_report_of   how long, how full, what bounds it
- * Begin, end, tiles, HBM and failures: trn_core_state.h.
+ *   core/core_register.h: registers of a core's sequencers: loops and addresses that depend on numbers in tiles.
+ *     trn_register                                       a number, and when it is known
+ *     trn_register_move_args, trn_core_register_move     from another register, or a constant
+ *     trn_register_load_args, trn_core_register_load     from a tile or HBM
+ *     trn_register_store_args, trn_core_register_store   to a tile or HBM
+ *     trn_register_read_args, trn_core_register_read     by the program: loops, conditions, addresses
  *
- * KNOWN FROM: NKI's pages and architecture guides. Costs, each with its source: trn_engine_cycles.h, trn_tensor_cost.h.
+ * KNOWN FROM: NKI's pages and architecture guides. Costs, each with its source: trn_cost.h.
  */
 #ifndef TRN_CORE_H
 #define TRN_CORE_H
 
 #include "base/words_begin.h"
 
-#include "trn_core_state.h"
-#include "trn_engine_cycles.h"
-#include "trn_tensor_cost.h"
-#include "trn_dma.h"
-#include "trn_gpsimd_engine.h"
-#include "trn_sparse.h"
-#include "trn_tensor_engine.h"
-#include "trn_vector_engine.h"
-
-/* The caller himself has written these elements of a tile, or of a tensor in HBM, by its pointer. Takes no time. */
-TRN_API trn_status trn_core_written(trn_core *core, trn_tensor view);
-
-/* The caller takes these elements for a result, of a tensor in HBM (trn_core_hbm_empty) or of a tile: where a part of
- * them was never written that is a failure, whose sentence says how much of it, and where. */
-TRN_API trn_status trn_core_result(trn_core *core, trn_tensor view);
-
-/* ---- indirect views ---- */
-
-/* A view [P, count], or [P, count, inner], that operands of some instructions take (Trainium3): gathered where it is
- * read, scattered where it is written. It cannot be cut further, is known to this core alone, and until 1024 others
- * were made. The index is read when the instruction runs; one that leaves data is refused, and nothing is written. Of
- * elements that are written twice the last one stays (assumed). Which operands: dst and the first input of
- * tensor_copy, tensor_tensor, tensor_scalar, tensor_reduce, tensor_scalar_reduce, tensor_scalar_cumulative,
- * exponential, activation, activation_reduce, activate2; dst and predicate of tensor_copy_predicated; all of nc_matmul
- * and, a scale with its data, of nc_matmul_mx (documented). After a failure: as trn_core_tile.
- * KNOWN FROM: NKI, NkiTensor.indirect and the pages of these instructions (documented); that each group reads its own
- * rows of the index, its formats, and the cost (TRN_FACT_INDIRECT, and no faster modes): assumed. */
-TRN_API trn_tensor trn_core_indirect(trn_core *core, const trn_indirect_args *args);
-
-/* ---- instructions ---- */
-
-/* trn_status trn_core_<instruction>(trn_core *core, const trn_<instruction>_args *args), for each of them. What the
- * args leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure is kept
- * (trn_core_status), and nothing happens after it. */
-#define TRNI_CORE_INSTRUCTIONS(X)                                                     \
-    X(nc_matmul) X(nc_matmul_mx) X(nc_matmul_sparse) X(tensor_tensor)                 \
-    X(tensor_scalar) X(scalar_tensor_tensor) X(tensor_copy) X(tensor_copy_predicated) \
-    X(memset) X(reciprocal) X(tensor_reduce) X(tensor_scalar_reduce)                  \
-    X(tensor_scalar_cumulative) X(tensor_tensor_scan) X(exponential) X(range_select)  \
-    X(select_reduce) X(bn_stats) X(bn_aggr) X(max8)                                   \
-    X(nc_find_index8) X(nc_match_replace8) X(nc_stream_shuffle) X(vector_transpose)   \
-    X(quantize_mx) X(rng) X(rand2) X(dropout)                                         \
-    X(set_rng_seed) X(rand_set_state) X(rand_get_state) X(activation)                 \
-    X(activation_reduce) X(activate2) X(iota) X(affine_select)                        \
-    X(local_gather) X(nc_n_gather) X(tensor_partition_reduce) X(nonzero_with_count)   \
-    X(sequence_bounds) X(topk) X(gpsimd_custom) X(dma_copy)                           \
-    X(dma_transpose) X(dma_compute)
-#define TRNI_CORE_PROTOTYPE(name) TRN_API trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args);
-TRNI_CORE_INSTRUCTIONS(TRNI_CORE_PROTOTYPE)
-#undef TRNI_CORE_PROTOTYPE
-
-/* TensorE's; VectorE's is trn_core_vector_transpose. */
-TRN_API trn_status trn_core_nc_transpose(trn_core *core, const trn_nc_transpose_args *args);
-
-/* ---- the report ---- */
-
-typedef struct trn_core_engine_report {
-    const char *name;
-    int64_t instructions;
-    double cycles;        /* of the engine's own clock; 0 for DMA */
-    double busy_s, share; /* of time_s */
-} trn_core_engine_report;
-
-typedef struct trn_core_report {
-    double time_s; /* until the last engine is done */
-    int64_t instructions;
-    trn_core_engine_report engine[TRN_ENGINE_COUNT];    /* by trn_engine; the first is empty */
-    int64_t sbuf_high_water, sbuf_high_water_partition; /* bytes: of all partitions, of the fullest one */
-    int64_t psum_high_water, psum_high_water_partition;
-    int64_t sbuf_bytes, psum_bytes;                     /* what there is */
-    double dma_bytes;
-    trn_engine bound;    /* the busiest engine */
-    char bound_text[96]; /* "VectorE is busy 83 % of 41.2 us" */
-} trn_core_report;
-
-/* What the core has done so far; may be asked at any time. */
-TRN_API void trn_core_report_of(const trn_core *core, trn_core_report *out);
-
-#if TRNI_BODIES
-
-#include "core/core_run.h"
-
-TRN_API trn_status trn_core_written(trn_core *core, trn_tensor view)
-{
-    TRNI_FLOATS;
-    trni_seen s;
-    if (core->failure.status) return core->failure.status;
-    trni_seen_begin(&s, "trn_core_written: the view", &view, TRNI_ROLE_WRITE);
-    const trn_status status = trni_seen_locate(core, &s, false);
-    if (status) return trni_core_fail(core, status);
-    if (trni_hbm_unsure(&s))
-        trni_hbm_wrote((const trni_hbm *)(const void *)s.tenant, s.view);
-    else
-        trni_seen_write(core, &s, false);
-    return TRN_OK;
-}
-
-TRN_API trn_status trn_core_result(trn_core *core, trn_tensor view)
-{
-    TRNI_FLOATS;
-    trni_seen s;
-    if (core->failure.status) return core->failure.status;
-    trni_seen_begin(&s, "trn_core_result: the view", &view, TRNI_ROLE_READ);
-    trn_status status = trni_seen_locate(core, &s, false);
-    const trni_hbm *const h = status ? NULL : trni_hbm_unsure(&s);
-    if (h && trni_hbm_missing(h, &view) >= 0) status = trni_hbm_incomplete(core, &s, h);
-    if (!status && s.memory) status = trni_poison_decides(core, &s);
-    return status ? trni_core_fail(core, status) : TRN_OK;
-}
-
-/* ---- indirect views ---- */
-
-TRN_API trn_tensor trn_core_indirect(trn_core *core, const trn_indirect_args *args)
-{
-    const int64_t inner = args->inner ? args->inner : 1, rows = args->data.rank ? args->data.shape[0] : 0;
-    const int64_t columns = args->index.rank == 2 && args->index.shape[1] < 1 << 20 ? args->index.shape[1] : 0;
-    const int64_t count = args->count ? args->count : trni_min64(rows, TRNI_INDIRECT_GROUP) * columns;
-    if (!core->failure.status) {
-        const trn_status status = trni_indirect_refuse(core, args, count, inner);
-        if (status) trni_core_fail(core, status);
-    }
-    if (core->failure.status) return trni_indirect_dummy(core, args, count, inner);
-    trni_indirect *const in = core->indirect;
-    trn_tensor t = trni_indirect_rows(&args->data, in->room, count, inner);
-    trni_indirect_view *const view = &in->view[++in->made % TRNI_INDIRECT_VIEWS];
-    view->data = args->data;
-    view->index = args->index;
-    view->count = count;
-    view->inner = inner;
-    view->number = t.stride[TRNI_INDIRECT_TAG] = in->made;
-    return t;
-}
-
-/* ---- instructions ---- */
-
-#define TRNI_CORE_INSTRUCTION(name)                                                                       \
-    TRNI_CORE_RUN(name)                                                                                   \
-    TRN_API trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args)                     \
-    {                                                                                                     \
-        TRNI_CORE_COMMON(name);                                                                           \
-        if (!copy.numerics) copy.numerics = &core->numerics;                                              \
-        if (copy.rounding == TRN_NEAREST_EVEN) copy.rounding = core->args.rounding;                       \
-        if (!copy.seed && !copy.stream) {                                                                 \
-            copy.seed = core->args.seed;                                                                  \
-            copy.stream = (uint64_t)core->instructions;                                                   \
-        }                                                                                                 \
-        return trni_core_issue(core, TRNI_ORDER_##name, trni_run_##name, &copy, args->error);         \
-    }
-
-
-TRNI_CORE_INSTRUCTIONS(TRNI_CORE_INSTRUCTION)
-TRNI_CORE_RUN(nc_transpose)
-
-TRN_API trn_status trn_core_nc_transpose(trn_core *core, const trn_nc_transpose_args *args)
-{
-    TRNI_CORE_COMMON(nc_transpose);
-    return trni_core_issue(core, TRNI_ORDER_nc_transpose, trni_run_nc_transpose, &copy, args->error);
-}
-
-/* ---- the report ---- */
-
-TRNI_FN void trni_report_memory(const trni_memory *m, int64_t *all, int64_t *partition, int64_t *bytes)
-{
-    *all = m->high_total;
-    *partition = m->high_partition;
-    *bytes = m->partition_bytes * TRN_PARTITIONS;
-}
-
-TRN_API void trn_core_report_of(const trn_core *core, trn_core_report *out)
-{
-    TRNI_FLOATS;
-    static const char *const name[TRN_ENGINE_COUNT] = { "", "TensorE", "VectorE", "ScalarE", "GpSimdE", "DMA" };
-    memset(out, 0, sizeof *out);
-    out->time_s = core->time_s;
-    out->instructions = core->instructions;
-    out->dma_bytes = core->dma_bytes;
-    trni_report_memory(&core->memory[TRN_SPACE_SBUF], &out->sbuf_high_water, &out->sbuf_high_water_partition,
-                       &out->sbuf_bytes);
-    trni_report_memory(&core->memory[TRN_SPACE_PSUM], &out->psum_high_water, &out->psum_high_water_partition,
-                       &out->psum_bytes);
-    out->bound = TRN_ENGINE_TENSOR;
-    for (int e = 0; e < TRN_ENGINE_COUNT; e++) {
-        const trni_lane *lane = &core->lane[e];
-        trn_core_engine_report *r = &out->engine[e];
-        r->name = name[e];
-        r->instructions = lane->instructions;
-        r->cycles = lane->cycles;
-        r->busy_s = lane->busy_s;
-        r->share = core->time_s > 0 ? lane->busy_s / core->time_s : 0;
-        if (r->busy_s > out->engine[out->bound].busy_s) out->bound = (trn_engine)e;
-    }
-    const trn_core_engine_report *b = &out->engine[out->bound];
-    if (core->time_s <= 0) snprintf(out->bound_text, sizeof out->bound_text, "nothing has run");
-    else trni_print(out->bound_text, sizeof out->bound_text, "%s is busy %.0f %% of %.1f us%s", b->name, 100 * b->share,
-                  1e6 * core->time_s, b->share < 0.5 ? "; engines wait for each other" : "");
-}
-
-#endif /* TRNI_BODIES */
+#include "core/core_state.h"
+#include "core/core_instructions.h"
+#include "core/core_register.h"
 
 #include "base/words_end.h"
 

@@ -48,6 +48,14 @@
  *     trn_cores_collective_permute_implicit_reduce     from one to one
  *     trn_cores_mesh_group           lists along axes of a mesh
  *     trn_cores_current_processing_rank_id             whose data have come round a ring
+ *   cores/cores_args.h: what many NeuronCores that run one kernel are asked: which cores, and the calls between them.
+ *     trn_cores_exchange             how processes that share out the chips tell each other
+ *     trn_cores_args, trn_cores      which cores, and all of them
+ *     trn_cores_rank, trn_cores_kernel   one core in its kernel
+ *     trn_cores_report               how long, how full, who waits
+ *     trn_cores_barrier_args         cores of a logical core wait for each other
+ *     trn_dma_engine, trn_cores_sendrecv_args   they exchange tiles
+ *     trn_replica_group, trn_cores_collective_args   collectives
  *
  * KNOWN FROM: NKI's pages on core_barrier, sendrecv and nki.collectives, release 2.33 (documented): who may take part,
  *     which memories and axes. What semaphores between cores cost: a step inside the chip (assumed).
@@ -57,7 +65,7 @@
 
 #include "base/words_begin.h"
 
-#include "trn_cores_args.h"
+#include "cores/cores_args.h"
 
 /* ---- begin, run, end ---- */
 

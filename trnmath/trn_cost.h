@@ -18,7 +18,8 @@
  *     engine, with the documented cost of the instructions, the blocking that SBUF and PSUM allow, and the operand that
  *     is cheaper to keep stationary. On request: the ramp of a cold TensorE, and row and column tiling.
  * DOES NOT: model communication between chips, the copy from PSUM to SBUF (Vector and Scalar engines, assumed to
- *     overlap), DMA descriptors below 4 KiB (slower, documented), or power. For single instructions: trn_tensor_cost.h.
+ *     overlap), DMA descriptors below 4 KiB (slower, documented), or power. Of single
+ *     instructions: its parts.
  *
  * CONTENTS
  *     trn_operand, trn_operand_name           which operand is stationary; zero = the cheaper one
@@ -27,6 +28,19 @@
  *     trn_matmul_cost_args                    the question
  *     trn_matmul_cost, trn_core_cost          one core, and its answer
  *     trn_matmul_system_cost, trn_system_cost every core of a system at work on its own slice, and the answer
+ *   machine/tensor_cost.h: what each instruction of the Tensor engine costs, alone and in a sequence.
+ *     trn_tensor_instruction           what is asked: mode, sizes, formats, hints, tiling
+ *     trn_tensor_instruction_cost      its cost
+ *     trn_tensor_cost                  the answer, each number with its source
+ *     trn_tensor_sequence_args, trn_tensor_sequence_total   instructions after each other
+ *     trn_tensor_sequence_cost         their cost
+ *     trn_vector_transpose_cycles      the same work on VectorE
+ *   machine/engine_cycles.h: what instructions of the Vector, Scalar and GpSimd engines and DMA cost, each with its
+ *                            source.
+ *     trn_rule, trn_engine_rule, trn_engine_rule_of    every instruction's row
+ *     trn_engine_work, trn_engine_cost, trn_engine_cycles   what is asked, the answer
+ *     trn_dma_work, trn_dma_cost, trn_dma_seconds      the same for DMA
+ *     trn_fact, trn_engine_fact, trn_engine_fact_of    the numbers that are no instruction's own
  * (trn_matmul_mode: plain, double_row, MX, sparse, transpose, INT8; zero = the fastest. It is in
  * machine/tensor_cycles.h.)
  *
@@ -80,6 +94,8 @@
 
 #include "base/words_begin.h"
 
+#include "machine/tensor_cost.h"
+#include "machine/engine_cycles.h"
 #include "trn_spec.h"
 
 typedef enum trn_operand { TRN_OPERAND_CHEAPER = 0, TRN_OPERAND_A, TRN_OPERAND_B } trn_operand;

@@ -26,6 +26,10 @@
  *     trn_nonzero_with_count_args, trn_nonzero_with_count     where numbers are not zero
  *     trn_sequence_bounds_args, trn_sequence_bounds           where segments begin and end
  *     trn_topk_args, trn_topk                                 the K largest and their places
+ *   engine/gpsimd_custom.h: operators of one's own: a function that runs for each of GpSimd's eight processors.
+ *     trn_gpsimd_part           a processor's share
+ *     trn_gpsimd_custom_args    the tensors and the function
+ *     trn_gpsimd_custom         runs it
  *
  * All of them: TRN_ESHAPE, TRN_EFORMAT, TRN_ELIMIT and TRN_EINVAL with a sentence, before anything is written; engine
  * may be 0 or TRN_ENGINE_GPSIMD. Empty views are legal where the instruction's own sizes allow them.
@@ -39,7 +43,7 @@
 
 #include "trn_alu.h"
 #include "trn_engine_state.h"
-#include "trn_gpsimd_custom.h"
+#include "engine/gpsimd_custom.h"
 
 /* ---- patterns ---- */
 

@@ -18,13 +18,29 @@
  *     }
  *
  * DOES: what trn_redistribute_plan plans. Moves keep every bit; reductions are trn_collective_run's, in the order of
- *     the plan's algorithm, rounded to the wire. Shards may be uneven or empty. Includes all that belongs to sharded
- *     work: plans (trn_reshard_plan.h), products (trn_sharded_plan.h trn_sharded_matmul.h), their types
- *     (trn_reshard_args.h).
+ *     the plan's algorithm, rounded to the wire. Shards may be uneven or empty. All that belongs to
+ *     sharded work is here: plans of redistributions, and products of sharded matrices.
  * DOES NOT: store what lies between moves: several in a row are done as one.
  *
  * CONTENTS
  *     trn_redistribute        the values on every device; on failure nothing is written
+ *   sharded/reshard_args.h: what is asked of a redistribution, and what a plan of it holds.
+ *     trn_redistribute_args     mesh, from, to, shape and format; views where values are moved
+ *     trn_reshard_kind          what a step is
+ *     trn_reshard_step          one move
+ *     trn_reshard_plan          steps, time, a bound
+ *   sharded/reshard_plan.h: the cheapest way from one sharding to another: which collectives, over which axes, how
+ *                           long.
+ *     trn_reshard_plan              steps, time, a bound
+ *     trn_reshard_step, trn_reshard_step_format   one move, and its name
+ *     trn_redistribute_plan         finds it
+ *   sharded/sharded_plan.h: a product of sharded matrices: what moves first, what each device multiplies, what moves
+ *                           then.
+ *     trn_sharded_matmul_args       operands, shardings, sizes, how to multiply and to sum
+ *     trn_sharded_matmul_plan       three redistributions, and what is multiplied between them
+ *     trn_sharded_matmul_plan_of    fills it, and .cost; no views are needed
+ *   sharded/sharded_matmul.h: products of sharded matrices: the values on every device, and the time.
+ *     trn_sharded_matmul     the values, and .cost; on failure nothing is written
  *
  * KNOWN FROM: trn_collective.h (the sums); tests/unit/test_reshard.c, where each element is followed on its own.
  */
@@ -33,7 +49,10 @@
 
 #include "base/words_begin.h"
 
-#include "trn_sharded_matmul.h"
+#include "sharded/reshard_args.h"
+#include "sharded/reshard_plan.h"
+#include "sharded/sharded_plan.h"
+#include "sharded/sharded_matmul.h"
 
 /* dst = what src holds, in the other sharding. Statuses as trn_redistribute_plan's; TRN_ESHAPE and TRN_EFORMAT for
  * views that are not their device's part, TRN_EINVAL for shared memory, TRN_ENOSPC when memory is short. */

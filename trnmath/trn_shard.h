@@ -35,6 +35,17 @@
  *     trn_shard_args                mesh, sharding, whole, parts
  *     trn_shard, trn_unshard        whole to parts, parts to whole
  *     trn_shard_replicas_equal, trn_replicas   do parts that should hold the same hold the same bits?
+ *   network/pspec.h: how a tensor lies on a mesh: which axes cut which dimension, and over which axes its sum is
+ *                    still open.
+ *     trn_pspec, trn_pspec_dim             the sharding; all zero is a tensor that every device has whole
+ *     trn_pspec_parse, trn_pspec_read      from text; the second tells why not
+ *     trn_pspec_format                     the text with the fewest brackets that parses back
+ *     trn_pspec_check                      is a struct that was filled in by hand a sharding?
+ *     trn_pspec_same                       do two put every element on the same devices?
+ *     trn_pspec_parts                      into how many parts a dimension is cut
+ *     trn_pspec_is_sum, trn_pspec_axis_dim   what an axis does
+ *     trn_placement, trn_placing, trn_reduction   the same, per axis of the mesh
+ *     trn_pspec_placements, trn_pspec_of_placements   there and back
  *
  * KNOWN FROM: DTensor's Shard (the sizes of uneven parts).
  */
@@ -44,7 +55,7 @@
 #include "base/words_begin.h"
 
 #include "trn_convert.h"
-#include "trn_pspec.h"
+#include "network/pspec.h"
 
 typedef struct trn_box {
     int rank; /* 0 = none: the sharding does not suit the tensor, or no tensor has its sizes */

@@ -23,12 +23,19 @@
  * DOES: the instruction (one tile, with the limits of Trainium2 and 3) and products of any size, for every pair of
  *     formats that the dense product of that generation takes, F32 and FP8 included, any numerics, any strides. Uses
  *     OpenMP when compiled with it: threads split outputs, never sums, so the bits do not depend on their number.
- * DOES NOT: prune or pack (trn_sparse_pack.h), or combine sparsity with double rows or MX.
+ * DOES NOT: prune or pack (array/sparse_pack.h), or combine sparsity with double rows or MX.
  *
  * CONTENTS
  *     trn_nc_matmul_sparse_args, trn_nc_matmul_sparse   one instruction
  *     trn_sparse_matmul_args, trn_sparse_matmul         any size; on failure nothing is written
  *     trn_sparse_matmul_scratch_bytes                   how much .scratch must hold; a few MiB per thread
+ *   array/sparse_pack.h: structured sparsity in memory: m of every n elements along K, and where each of them stood.
+ *     trn_sparse_pattern          m of n: 4:16 4:12 4:8 2:8 2:4 1:4 1:2
+ *     trn_sparse_pattern_valid    is it one of these?
+ *     trn_sparse_stored           stored elements of a row of K
+ *     trn_sparse_pack_args, trn_sparse_pack       a matrix to values and tags
+ *     trn_sparse_unpack_args, trn_sparse_unpack   the inverse; what was not stored is +0
+ *     trn_sparse_tags_pack_args, trn_sparse_tags_pack, trn_sparse_tags_unpack   bytes to 16-bit words of four, and back
  *
  * WHERE THE BITS ARE NOT THOSE OF THE DENSE PRODUCT of the matrix with its zeros filled in. A tile is 128 *stored*
  * elements, that is 512 of K at 4:16, and a stored element sits in the array's row of its stored index. So
@@ -53,7 +60,7 @@
 
 #include "trn_convert.h"
 #include "trn_numerics.h"
-#include "trn_sparse_pack.h"
+#include "array/sparse_pack.h"
 
 typedef struct trn_nc_matmul_sparse_args {
     trn_generation generation;  /* whose limits hold; 0 = Trainium2 (Trainium3 for float8_e4m3fn) */

@@ -49,7 +49,7 @@
 #include "base/words_begin.h"
 
 #include "trn_convert.h"
-#include "trn_mx_layout.h"
+#include "trn_mx.h"
 #include "trn_numerics.h"
 
 /* Rows and columns of the array: where a tile begins, or how large it is. */
@@ -91,7 +91,7 @@ typedef struct trn_nc_matmul_mx_args {
                                                 * [K, M], [K, N], of which partitions 32q … 32q + 3 are read; the view
                                                 * may begin at an offset of 4, 8 or 12 and then has so many fewer:
                                                 * [K - 4, M] is NKI's scales[4:, :]. Each of the two as it likes;
-                                                * trn_mx_layout.h */
+                                                * data/mx_layout.h */
     bool accumulate;
     trn_pe_tile tile_position, tile_size; /* row tiles only */
     bool *psum_written;

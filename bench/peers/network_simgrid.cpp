@@ -23,7 +23,7 @@
 #include <vector>
 
 #include <trnmath/trn_random.h>
-#include <trnmath/trn_topology_file.h>
+#include <trnmath/trn_topology.h>
 #include <trnmath/trn_traffic.h>
 
 namespace sg = simgrid::s4u;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <trnmath/trn_calibration_file.h>
+#include <trnmath/trn_calibration_fit.h>
 
 #include "files.h"
 #include "io/mapped.h"

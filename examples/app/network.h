@@ -10,7 +10,7 @@
 
 #include "app.h"
 
-#include <trnmath/trn_topology_file.h>
+#include <trnmath/trn_topology.h>
 
 typedef struct app_fault {
     const char *what; /* as the command line has it */

@@ -5,7 +5,7 @@
 
 #if defined(TRN_USE_MPI)
 
-#include <trnmath/trn_mpi_cores.h>
+#include <trnmath/trn_mpi.h>
 
 static void finish(void) { MPI_Finalize(); }
 

@@ -3,8 +3,8 @@
  *
  * What a route loses is counted on the model's own codes, all of them: each route that converts is run, and nothing is
  * written. Bytes are those of the quantised weights and of their scales. Cycles are the library's cost model's, for a
- * tile of 128 inputs by 512 outputs: TensorE's product with 128 tokens (trn_tensor_cost.h), and what other engines do
- * to the tile first, or to the sums after it (trn_engine_cycles.h). A token reads all bytes once and decodes all tiles
+ * tile of 128 inputs by 512 outputs: TensorE's product with 128 tokens (trn_cost.h), and what other engines do
+ * to the tile first, or to the sums after it (trn_cost.h). A token reads all bytes once and decodes all tiles
  * once, on one chip, weights of all experts included. Where a rule has no published cost it is assumed, and so marked.
  */
 #include "fp8conv.h"
@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <trnmath/trn_engine_cycles.h>
-#include <trnmath/trn_tensor_cost.h>
+#include <trnmath/trn_cost.h>
 
 enum { TILE_INPUTS = 128, TILE_OUTPUTS = 512, TOKENS = 128, STEPS = 4, GENERATIONS = 3, MOST = 64 };
 

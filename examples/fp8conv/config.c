@@ -450,7 +450,7 @@ bool fc_no_loader(const fc_catalogue *c, char *because, size_t size)
     because[0] = '\0';
     for (int i = 0; i < c->items && !because[0]; i++)
         if (fc_is_weight(&c->item[i]) && c->item[i].form == FC_AS_MX)
-            snprintf(because, size, "Trainium3's words are read by trnmath/trn_mx_layout.h alone");
+            snprintf(because, size, "Trainium3's words are read by trnmath/trn_mx.h alone");
     if (because[0] || !fc_has_fp8(c) || fc_keeps_layout(c)) return because[0] != '\0';
     if (shared == SHARED_OTHERWISE)
         snprintf(because, size, "its scales are not all for one matrix, for an output or for blocks of one size");

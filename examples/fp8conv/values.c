@@ -1,7 +1,7 @@
 /* values.c - BF16 and MX made of packed and scaled codes, whose values io/quant knows.
  * SPDX-License-Identifier: MIT
  *
- * MX on Trainium3 (trnmath/trn_mx_layout.h): four inputs in a word, element 0 lowest, [.., inputs/4, outputs]; beside
+ * MX on Trainium3 (trnmath/trn_mx.h): four inputs in a word, element 0 lowest, [.., inputs/4, outputs]; beside
  * them a power of two for 32 inputs of one output, [.., inputs/32, outputs]. MXFP4 keeps its codes and scales, OCP's
  * FP8 keeps them where its scale is a power of two; all else is quantised anew, to E4M3 of 448 by the instruction's
  * rule.
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include <trnmath/trn_convert.h>
-#include <trnmath/trn_mx_layout.h>
+#include <trnmath/trn_mx.h>
 
 enum { BAND = MXFP4_BLOCK };
 

@@ -30,7 +30,7 @@
 
 #include <errno.h>
 
-#include <trnmath/trn_plan_model.h>
+#include <trnmath/trn_plan.h>
 
 #include "io.h"
 #include "json.h"

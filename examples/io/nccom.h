@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <trnmath/trn_collective_group.h>
+#include <trnmath/trn_collective_cost.h>
 
 #include "mapped.h"
 #include "shown.h"

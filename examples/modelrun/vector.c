@@ -10,8 +10,7 @@
 #include <stdlib.h>
 
 #include <trnmath/trn_scalar_engine.h>
-#include <trnmath/trn_vector_elementwise.h>
-#include <trnmath/trn_vector_statistics.h>
+#include <trnmath/trn_vector_engine.h>
 
 static trn_tensor view(const float *x, int64_t rows, int64_t n)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <trnmath/trn_plan_trace.h>
+#include <trnmath/trn_plan.h>
 
 /* ---- fields of the library's structs by name ---- */
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <trnmath/trn_plan_trace.h>
-#include <trnmath/trn_topology_svg.h>
+#include <trnmath/trn_plan.h>
+#include <trnmath/trn_topology.h>
 
 #include "app/chart.h"
 #include "app/page.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <trnmath/trn_fit.h>
+#include <trnmath/trn_calibration_fit.h>
 
 #include "published/jobs.h"
 

@@ -7,7 +7,7 @@
  */
 #include "fuzz/fail.h"
 
-#include "trnmath/trn_calibration_file.h"
+#include "trnmath/trn_calibration_fit.h"
 #include "trnmath/trn_collective_cost.h"
 
 enum { ROOM = 2000 };

@@ -15,7 +15,6 @@
 #include "trnmath/trn_gpsimd_engine.h"
 #include "trnmath/trn_scalar_engine.h"
 #include "trnmath/trn_vector_engine.h"
-#include "trnmath/trn_vector_reduce.h"
 
 enum { FIRST_INPUT = ARENA / 2, MOST_VIEWS = 24, MOST_INTEGERS = 16 };
 

@@ -9,7 +9,7 @@
 #define _DEFAULT_SOURCE 1
 
 #include "fuzz/arena.h"
-#include "trnmath/trn_mx_layout.h"
+#include "trnmath/trn_mx.h"
 #include "trnmath/trn_pack.h"
 
 typedef enum call { QUANTIZE, DEQUANTIZE, PACK, UNPACK, TO_SBUF, FROM_SBUF, FP4, CALLS } call;

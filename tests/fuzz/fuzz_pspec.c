@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "trnmath/trn_pspec.h"
+#include "trnmath/trn_shard.h"
 #include "twin/cases.h"
 
 /* A text in a block of its own, so that a sanitizer sees one byte too many. */

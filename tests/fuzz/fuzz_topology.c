@@ -7,7 +7,7 @@
 #include "fuzz/fail.h"
 
 #include "trnmath/trn_collective_cost.h"
-#include "trnmath/trn_topology_file.h"
+#include "trnmath/trn_topology.h"
 
 enum { ROOM = 4000 };
 

@@ -1,12 +1,18 @@
 #!/bin/sh
-# The opening comment of every door: name, SPDX line, DOES, DOES NOT, CONTENTS, KNOWN FROM. Each name in CONTENTS exists
-# in the file, and each public type and function that the file defines is in CONTENTS, and behind no other door. A name
-# such as trn_<format>_from_f32 stands for all that fit. The opening comment of every room: two lines, its name and what
-# it does, and whose it is.
+# The opening comment of every door: name, SPDX line, DOES, DOES NOT, CONTENTS, KNOWN FROM. CONTENTS names the door's
+# parts; each name in it exists in the door or in a part of it, and each public type and function that these define is
+# in it, and behind no other door. A name such as trn_<format>_from_f32 stands for all that fit. The opening comment of
+# every part and room: two lines, its name and what it does, and whose it is.
 . "$(dirname -- "$0")/lib.sh"
 
 for header in $(doors); do
     checked
+    parts_of "$header" >"$scratch/parts_here"
+    checked
+    sed -n 's,^ \*   \([a-z]*/[a-z0-9_]*\.h\): .*,\1,p' "$root/trnmath/$header" | sort >"$scratch/named"
+    comm -3 "$scratch/parts_here" "$scratch/named" | tr -d '\t' >"$scratch/list"
+    fail_each "$scratch/list" "$header: %s is a part that CONTENTS does not name, or is named and is none"
+    # shellcheck disable=SC2046
     awk -v header="$header" -v names="$scratch/names" '
         function tell(text) { print "FAIL " header ": " text }
 
@@ -31,12 +37,17 @@ for header in $(doors); do
             return "^" name "$"
         }
 
-        FNR == 1 {
+        FNR == 1 && NR > 1 { opening = 1 } # of a part
+        opening {
+            if (/\*\//) opening = 0
+            next
+        }
+        NR == 1 {
             comment = 1
             if (index($0, "/* " header " - ") != 1)
                 tell("line 1 does not read \"/* " header " - what it is in one sentence\"")
         }
-        FNR == 2 && !/SPDX-License-Identifier: MIT/ { tell("line 2 is not the SPDX line") }
+        NR == 2 && !/SPDX-License-Identifier: MIT/ { tell("line 2 is not the SPDX line") }
 
         comment {
             if (/^ \* DOES:/) does = 1
@@ -96,21 +107,22 @@ for header in $(doors); do
             n = 0
             for (name in listed) n++
             if (contents && !n && header !~ /^trnmath\.h$/) tell("CONTENTS lists no name that this check understands")
-        }' "$root/trnmath/$header" | sort >"$scratch/found"
+        }' "$root/trnmath/$header" $(sed "s,^,$root/trnmath/," "$scratch/parts_here") | sort >"$scratch/found"
     cat "$scratch/found"
     failures=$((failures + $(wc -l <"$scratch/found")))
 done
 sort -u "$scratch/names" | cut -d' ' -f1 | uniq -d >"$scratch/list"
 fail_each "$scratch/list" '%s is declared behind two doors'
 
-for room in $(rooms); do
+for room in $(headers | grep /); do
     checked
     awk -v room="$room" '
         FNR == 1 && index($0, "/* " room " - ") != 1 { print "line 1 does not read \"/* " room " - what it does\"" }
-        FNR == 2 && !/^ \* (Behind|A room of) .*SPDX-License-Identifier: MIT$/ {
+        FNR == 2 && /^ \* A part of / { part = 1 }
+        FNR == 2 && !/^ \* (Behind|A room of|A part of) .*SPDX-License-Identifier: MIT$/ {
             print "line 2 does not say whose it is, and its licence"
         }
-        /#include <trnmath/ && /^ \*/ { print "shows a program, but nobody may include a room" }
+        /#include <trnmath/ && /^ \*/ && !part { print "shows a program, but nobody may include a room" }
         FNR == 60 { exit }' "$root/trnmath/$room" | sed "s,^,$room: ,"
 done >"$scratch/list"
 fail_each "$scratch/list" '%s'

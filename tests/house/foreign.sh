@@ -70,7 +70,7 @@ compared() {
     done
 }
 
-for header in trnmath.h trn_mpi_sharded.h trn_mpi_cores.h; do
+for header in trnmath.h trn_mpi.h; do
     available "$header" || continue
     for compiler in $(compilers); do
         for language in 'c -std=c11' 'c -std=c11 -DTRN_SPLIT' 'c++ -std=c++17'; do
@@ -121,8 +121,8 @@ fi
 cat >"$scratch/writes.c" <<'END'
 #include <locale.h>
 #include <stdio.h>
-#include <trnmath/trn_fit.h>
-#include <trnmath/trn_topology_svg.h>
+#include <trnmath/trn_calibration_fit.h>
+#include <trnmath/trn_topology.h>
 static void keep(void *user, const char *text, size_t bytes) { fwrite(text, 1, bytes, (FILE *)user); }
 int main(int argc, char **argv)
 {

@@ -4,7 +4,7 @@
 #include <trnmath/trn_act.h>
 #include <trnmath/trn_collective.h>
 #include <trnmath/trn_matmul.h>
-#include <trnmath/trn_vector_elementwise.h>
+#include <trnmath/trn_vector_engine.h>
 
 static int wrong;
 

@@ -1,10 +1,11 @@
 #!/bin/sh
-# The house holds together: the doors at the root of trnmath/ are those of floors.txt, of the umbrella and of the table
-# in trnmath/README.md; rooms lie in the folders of floors.txt and define no public name; includes point only downward
-# and in no circle; instruction sets are entered from the room that they speed up; foreign headers have one door each;
-# the one file and the installation have the same headers; no line of a source or a script is longer than 120
-# characters; nothing else lies at the top level; and trn_base.h names the results that tests/digest/expected.txt has.
-# (What is in a door: contents.sh.)
+# The house holds together: the doors at the root of trnmath/, at most forty with the umbrella, are those of floors.txt,
+# of the umbrella and of the table in trnmath/README.md; parts and rooms lie in the folders of floors.txt, a part is
+# included by its door and what is behind it alone, and a room defines no public name; includes point only downward and
+# in no circle; old names lead to doors; instruction sets are entered from the room that they speed up; foreign headers
+# have one door each; the one file and the installation have the same headers; no line of a source or a script is
+# longer than 120 characters; nothing else lies at the top level; and trn_base.h names the results that
+# tests/digest/expected.txt has. (What is in a door: contents.sh.)
 . "$(dirname -- "$0")/lib.sh"
 
 floors=$root/tests/house/floors.txt
@@ -40,8 +41,7 @@ differ "$scratch/doors" "$scratch/at_root" 'floors.txt names %s, which trnmath/ 
     '%s lies at the root of trnmath/ without a floor: give it one in tests/house/floors.txt, or move it into a folder'
 
 sed -n 's/^#include "\(.*\)"$/\1/p' trnmath.h | sort >"$scratch/umbrella"
-grep -v -x trn_mpi.h "$scratch/doors" >"$scratch/want" # trn_mpi_sharded.h brings it
-differ "$scratch/want" "$scratch/umbrella" 'trnmath.h does not include %s' 'trnmath.h includes %s, which is no door'
+differ "$scratch/doors" "$scratch/umbrella" 'trnmath.h does not include %s' 'trnmath.h includes %s, which is no door'
 
 sed -n 's/^| `\(trn_[a-z0-9_]*\.h\)`.*/\1/p' README.md | sort >"$scratch/table"
 differ "$scratch/doors" "$scratch/table" "trnmath/README.md's table of doors has no row of its own for %s" \
@@ -63,7 +63,19 @@ fi
 
 # ---- rooms have no public names ----
 
-for room in $(headers | grep /); do
+checked
+count=$(doors | wc -l)
+[ "$count" -le 40 ] || fail "trnmath/ has $count headers at its root, and forty is enough: let some be parts of others"
+
+# Old names, for one release: each leads to a door.
+checked
+(cd forward/trnmath && for old in *.h; do
+    door=$(sed -n 's,^#include "\.\./\.\./\(trn_[a-z_]*\.h\)"$,\1,p' "$old")
+    [ -n "$door" ] && [ -f "../../$door" ] && [ ! -f "../../$old" ] || echo "$old"
+done) >"$scratch/list"
+fail_each "$scratch/list" 'forward/trnmath/%s does not lead to a door, or is one'
+
+for room in $(rooms); do
     checked
     awk -v room="$room" '
         function tell(name) { printf "%s, line %d: %s\n", room, FNR, name }
@@ -95,6 +107,23 @@ recorded=$(sed -n 's/^digest //p' "$root/tests/digest/expected.txt")
 headers | xargs awk -v floors="$floors" -v pairs="$scratch/pairs" '
     function tell(text) { printf "%s, line %d: %s\n", FILENAME, FNR, text }
     function folder_of(header) { return header ~ /\// ? substr(header, 1, index(header, "/") - 1) : door[header] }
+    # The door that a header is, is a part of, or is behind; behind several, all of them.
+    function doors_of(header,    line, number) {
+        if (header in known) return known[header]
+        if (header !~ /\//) return known[header] = " " header " "
+        number = (getline line < header) > 0 && (getline line < header) > 0
+        close(header)
+        part[header] = line ~ /^ \* A part of /
+        gsub(/[^a-z0-9_.]+/, " ", line)
+        return known[header] = " " line " "
+    }
+    # Only what is behind its door includes a part.
+    function strange(header, target,    whose) {
+        whose = doors_of(target)
+        if (!part[target] || FILENAME == "trnmath.h") return 0
+        match(whose, /trn_[a-z0-9_]+\.h/)
+        return index(doors_of(header), substr(whose, RSTART, RLENGTH)) == 0
+    }
     function module_of(header) {
         sub(/^.*\//, "", header)
         sub(/^trn_/, "", header)
@@ -136,6 +165,7 @@ headers | xargs awk -v floors="$floors" -v pairs="$scratch/pairs" '
         else if (FILENAME ~ /\//) target = here "/" target
         there = folder_of(target)
         if (FILENAME == "trnmath.h") next
+        if (strange(FILENAME, target)) tell("\"" target "\" is a part of another door: include that")
         if (here == "simd") { # a kernel may ask its own room to bring it in at the right place; kernels share texts
             if (there == "simd" || index(module_of(FILENAME), module_of(target) "_") == 1) next
             if (there in floor && floor[there] <= 4) next

@@ -229,7 +229,6 @@ fi
 # ---- OpenMP: one flag, the same bits ----
 
 cat >"$scratch/threads.c" <<'END'
-#include <trnmath/trn_matmul.h>
 int main(void)
 {
     static float a[96 * 300], b[300 * 64], c[96 * 64];

@@ -89,10 +89,18 @@ version_of_headers() { sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trn
 
 cxx_of() { case $1 in gcc) echo g++ ;; *) echo clang++ ;; esac; }
 
-# Every header, named from trnmath/: trn_base.h, array/systolic.h, ... The doors are what a program may include.
-headers() { (cd "$root/trnmath" && find . -name '*.h' | sed 's,^\./,,' | sort); }
+# Every header, named from trnmath/: trn_base.h, array/systolic.h, ... The doors are what a program may include; parts
+# hold public names of one door each, rooms have none. (Old names, in forward/, are no headers of their own.)
+headers() { (cd "$root/trnmath" && find . -name forward -prune -o -name '*.h' -print | sed 's,^\./,,' | sort); }
 doors() { headers | grep -v /; }
-rooms() { headers | grep /; }
+parts() { (cd "$root/trnmath" && headers | grep / | xargs awk 'FNR == 2 && /^ \* A part of trn_/ { print FILENAME }'); }
+rooms() {
+    parts >"$scratch/parts"
+    headers | grep / | grep -v -x -F -f "$scratch/parts"
+}
+# The parts of a door, and the door of a part.
+parts_of() { (cd "$root/trnmath" && headers | grep / | xargs grep -l "^ \* A part of $1\."); }
+door_of() { sed -n '2s/^ \* A part of \(trn_[a-z0-9_]*\.h\)\..*/\1/p' "$root/trnmath/$1"; }
 
 # usage_block FILE: the program in its opening comment: the indented lines after the SPDX line, from the first #include
 # to the next line of plain text.
@@ -118,7 +126,7 @@ foreign_includes() {
 # Headers that exist only where another library is installed: say so and leave them out when it is not.
 available() {
     case $1 in
-    trn_mpi*.h)
+    trn_mpi.h | mpi/*)
         pkg-config --exists ompi-c 2>/dev/null || { skip mpi "trn_mpi.h needs Open MPI"; return 1; }
         ;;
     esac
@@ -126,8 +134,8 @@ available() {
 
 # What a header needs to be all there, as flags of the compiler.
 flags_of() {
-    case $1 in trn_mpi*.h) echo "-DTRN_USE_MPI $(pkg-config --cflags ompi-c | sed 's/-I/-isystem /g')" ;; esac
+    case $1 in trn_mpi.h | mpi/*) echo "-DTRN_USE_MPI $(pkg-config --cflags ompi-c | sed 's/-I/-isystem /g')" ;; esac
 }
 libraries_of() {
-    case $1 in trn_mpi*.h) pkg-config --libs ompi-c ;; esac
+    case $1 in trn_mpi.h | mpi/*) pkg-config --libs ompi-c ;; esac
 }

@@ -27,7 +27,7 @@ declared() {
 if have clang; then
     foreign_includes >"$scratch/before.c"
     # The umbrella shows the names of all headers at once (house.sh sees to it that it includes them all).
-    for header in trnmath.h trn_mpi_sharded.h trn_mpi_cores.h; do
+    for header in trnmath.h trn_mpi.h; do
         available "$header" || continue
         declared "$scratch/before.c" "$(flags_of "$header")" >"$scratch/before"
         cp "$scratch/before.c" "$scratch/after.c"

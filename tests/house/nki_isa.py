@@ -36,7 +36,7 @@ def read():
 
 def fields(struct):
     """Names of the fields of an args struct; None where there is none."""
-    for header in sorted((ROOT / "trnmath").glob("trn_*.h")):
+    for header in sorted((ROOT / "trnmath").rglob("*.h")):
         found = re.search(r"typedef struct %s \{(.*?)\n\} %s;" % (struct, struct), header.read_text(encoding="utf-8"),
                           re.S)
         if found:

@@ -1,7 +1,8 @@
 #!/bin/sh
 # usage.sh [LIBRARY]: the usage block in the opening comment of every door is a program: it compiles as C11 and exits
-# with 0. Level 1 links LIBRARY, and so shows that the declarations are enough for it; level 2 compiles the bodies into
-# each program instead, with both compilers, as a user would.
+# with 0. A part may have one, too, which includes the part's door. Level 1 links LIBRARY, and so shows that the
+# declarations are enough for it; level 2 compiles the bodies into each program instead, with both compilers, as a user
+# would.
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
@@ -22,18 +23,25 @@ try() {
     [ $status -eq 0 ] || fail_log "$scratch/log" "$3: its usage block exits with $status ($1)"
 }
 
-for header in $(doors); do
+for header in $(doors) $(parts); do
     available "$header" || continue
     checked
     usage_block "$root/trnmath/$header" >"$scratch/usage.c"
+    case $header in
+    */*)
+        door=$(door_of "$header")
+        [ -s "$scratch/usage.c" ] || continue
+        ;;
+    *) door=$header ;;
+    esac
     if ! grep -q 'int main(' "$scratch/usage.c"; then
         fail "$header: no usage block (lines indented by five, with #include and main) follows its SPDX line"
         continue
     fi
-    grep -q "#include <trnmath/$header>" "$scratch/usage.c" ||
-        fail "$header: its usage block does not include <trnmath/$header>"
+    grep -q "#include <trnmath/$door>" "$scratch/usage.c" ||
+        fail "$header: its usage block does not include <trnmath/$door>"
     case $header in
-    trn_mpi*) # no library knows MPI
+    trn_mpi.h | mpi/*) # no library knows MPI
         if [ "$level" -ge 2 ]; then try gcc -O0 "$header"; else try gcc '-O0 -DTRN_NO_INTRINSICS=1' "$header"; fi
         ;;
     *)

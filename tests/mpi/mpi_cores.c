@@ -7,7 +7,7 @@
  *     mpirun -n 4 mpi_cores killed       process 1 is lost in its kernel
  */
 #define _POSIX_C_SOURCE 200809L
-#include <trnmath/trn_mpi_cores.h>
+#include <trnmath/trn_mpi.h>
 
 #include <signal.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  *     mpirun -n 4 mpi_matmul different   process 1 is asked for another sharding
  */
 #define _POSIX_C_SOURCE 200809L
-#include <trnmath/trn_mpi_sharded.h>
+#include <trnmath/trn_mpi.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* cycles.h - what instructions and transfers cost, by the documented formulas.
  * SPDX-License-Identifier: MIT
  *
- * Sources: the rows of trn_engine_cycles.h name the page of each rule.
+ * Sources: the rows of trn_cost.h name the page of each rule.
  */
 #ifndef PUBLISHED_CYCLES_H
 #define PUBLISHED_CYCLES_H
 
-#include "trnmath/trn_engine_cycles.h"
+#include "trnmath/trn_cost.h"
 
 /* Instructions by the documented formulas: cycles of their engine, N elements per partition. Trainium2 where none is
  * named. */

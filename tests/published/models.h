@@ -9,7 +9,7 @@
 #ifndef PUBLISHED_MODELS_H
 #define PUBLISHED_MODELS_H
 
-#include "trnmath/trn_plan_model.h"
+#include "trnmath/trn_plan.h"
 
 static const struct {
     double total;  /* published */

@@ -4,7 +4,7 @@
 #ifndef PUBLISHED_PEAKS_H
 #define PUBLISHED_PEAKS_H
 
-#include "trnmath/trn_tensor_cost.h"
+#include "trnmath/trn_cost.h"
 
 /* TFLOPS of one core as the vendor prints them. */
 static const struct {

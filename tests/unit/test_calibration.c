@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "published/collectives.h"
-#include "trnmath/trn_calibration_file.h"
 #include "trnmath/trn_calibration_fit.h"
 #include "twin/cases.h"
 

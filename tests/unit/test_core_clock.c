@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "trnmath/core/core_clock.h"
-#include "trnmath/trn_engine_cycles.h"
+#include "trnmath/trn_cost.h"
 #include "published/cycles.h"
 #include "twin/cases.h"
 

@@ -3,7 +3,7 @@
  */
 #include <stdio.h>
 
-#include "trnmath/trn_core_register.h"
+#include "trnmath/trn_core.h"
 #include "unit/one_core.h"
 
 static bool near(double a, double b) { return a > b - 1e-15 && a < b + 1e-15; }

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include <trnmath/trn_gpsimd_custom.h>
-#include <trnmath/trn_vector_reduce.h>
+#include <trnmath/trn_gpsimd_engine.h>
+#include <trnmath/trn_vector_engine.h>
 
 #define LONG_AXIS ((int64_t)1 << 59)
 

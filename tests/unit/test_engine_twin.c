@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "trnmath/trn_vector_reduce.h"
+#include "trnmath/trn_vector_engine.h"
 #include "twin/engine_cases.h"
 
 /* ---- elementwise ---- */

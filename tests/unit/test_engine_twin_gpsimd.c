@@ -11,7 +11,7 @@
 #endif
 
 #include "trnmath/trn_gpsimd_engine.h"
-#include "trnmath/trn_vector_elementwise.h"
+#include "trnmath/trn_vector_engine.h"
 #include "twin/engine_cases.h"
 #include "twin/twin_gpsimd.h"
 

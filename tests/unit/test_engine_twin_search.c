@@ -7,10 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "trnmath/trn_vector_move.h"
-#include "trnmath/trn_vector_random.h"
-#include "trnmath/trn_vector_search.h"
-#include "trnmath/trn_vector_statistics.h"
+#include "trnmath/trn_vector_engine.h"
 #include "twin/engine_cases.h"
 #include "twin/twin_search.h"
 

@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-#include "trnmath/trn_mx_layout.h"
+#include "trnmath/trn_mx.h"
 #include "twin/cases.h"
 #include "twin/host.h"
 #include "twin/twin_mx.h"

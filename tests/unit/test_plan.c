@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "trnmath/trn_plan_trace.h"
+#include "trnmath/trn_plan.h"
 #include "twin/cases.h"
 #include "twin/plan_cases.h"
 

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #include "trnmath/trn_plan.h"
-#include "trnmath/trn_plan_trace.h"
 #include "twin/cases.h"
 #include "twin/plan_cases.h"
 

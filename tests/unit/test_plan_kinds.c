@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #include "trnmath/trn_plan.h"
-#include "trnmath/trn_plan_trace.h"
 #include "twin/plan_cases.h"
 
 enum { ROOM = 3000, EVENTS = 4000 };

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "trnmath/trn_plan_model.h"
+#include "trnmath/trn_plan.h"
 #include "published/models.h"
 #include "twin/cases.h"
 

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trnmath/trn_plan_trace.h"
+#include "trnmath/trn_plan.h"
 #include "twin/plan_cases.h"
 
 enum { EVENTS = 200 };

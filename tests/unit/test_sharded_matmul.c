@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "trnmath/trn_sharded_matmul.h"
+#include "trnmath/trn_reshard.h"
 #include "twin/cases.h"
 #include "twin/host.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "trnmath/sharded/sharded_ballot.h"
-#include "trnmath/trn_sharded_matmul.h"
+#include "trnmath/trn_reshard.h"
 #include "twin/cases.h"
 
 static uint64_t rng;

@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "published/machines.h"
-#include "trnmath/trn_spec_physical.h"
+#include "trnmath/trn_spec.h"
 
 static bool near(double a, double b) { return fabs(a - b) <= 1e-12 * fabs(b); }
 

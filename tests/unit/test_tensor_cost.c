@@ -13,7 +13,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "trnmath/trn_tensor_cost.h"
 #include "trnmath/trn_cost.h"
 #include "published/peaks.h"
 #include "twin/cases.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "trnmath/trn_collective.h"
-#include "trnmath/trn_topology_faults.h"
+#include "trnmath/trn_topology.h"
 #include "twin/cases.h"
 
 enum { MOST_NODES = 128, MOST_LINKS = 2048 };

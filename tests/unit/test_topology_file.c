@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trnmath/trn_topology_file.h"
+#include "trnmath/trn_topology.h"
 #include "twin/cases.h"
 
 /* ---- texts ---- */

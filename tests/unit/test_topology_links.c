@@ -16,8 +16,7 @@
 #include "trnmath/trn_collective.h"
 #include "trnmath/trn_collective_cost.h"
 #include "trnmath/trn_mesh.h"
-#include "trnmath/trn_topology_file.h"
-#include "trnmath/trn_topology_svg.h"
+#include "trnmath/trn_topology.h"
 #include "trnmath/trn_traffic.h"
 #include "twin/cases.h"
 

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "trnmath/trn_random.h"
-#include "trnmath/trn_topology_faults.h"
+#include "trnmath/trn_topology.h"
 #include "trnmath/trn_traffic.h"
 #include "twin/cases.h"
 

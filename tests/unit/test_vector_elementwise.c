@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#include "trnmath/trn_vector_elementwise.h"
+#include "trnmath/trn_vector_engine.h"
 #include "twin/cases.h"
 #include "twin/host.h"
 #include "twin/refusal.h"

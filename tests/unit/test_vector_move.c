@@ -12,7 +12,7 @@
 
 #include "trnmath/trn_matmul.h"
 #include "trnmath/trn_tensor_engine.h"
-#include "trnmath/trn_vector_move.h"
+#include "trnmath/trn_vector_engine.h"
 #include "twin/cases.h"
 #include "twin/host.h"
 #include "twin/refusal.h"

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "trnmath/trn_vector_random.h"
+#include "trnmath/trn_vector_engine.h"
 #include "twin/cases.h"
 #include "twin/host.h"
 #include "twin/refusal.h"

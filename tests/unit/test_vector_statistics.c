@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#include "trnmath/trn_vector_statistics.h"
+#include "trnmath/trn_vector_engine.h"
 #include "twin/cases.h"
 #include "twin/host.h"
 #include "twin/refusal.h"

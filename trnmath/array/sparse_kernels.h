@@ -21,7 +21,7 @@
 #ifndef TRNI_ARRAY_SPARSE_KERNELS_H
 #define TRNI_ARRAY_SPARSE_KERNELS_H
 
-#include "../trn_sparse_pack.h"
+#include "sparse_pack.h"
 #include "systolic_panels.h"
 
 enum {

@@ -1,11 +1,11 @@
 /* core/core_clock.h - when an instruction may begin: engines with clocks of their own, and what waits for what.
- * Behind trn_core_state.h. SPDX-License-Identifier: MIT
+ * Behind trn_core.h. SPDX-License-Identifier: MIT
  *
  * DOES: keeps for every tile which rectangles of it are read and written until when, and answers: a read waits for the
  *     writes that it meets, a write for reads and writes. Keeps for every engine when it is free; for DMA, whose queues
  *     do not wait for each other, which stretches of time are taken; for ports that engines share, the same.
- * DOES NOT: know what instructions cost (trn_engine_cycles.h) or are (core/core_run.h). A view with gaps counts as the
- *     rectangle around it, so that even and odd elements of a tile depend on each other.
+ * DOES NOT: know what instructions cost (machine/engine_cycles.h) or are (core/core_run.h). A view with gaps counts as
+ *     the rectangle around it, so that even and odd elements of a tile depend on each other.
  *
  * KNOWN FROM: engines run in parallel, each in its own order, and wait for each other through semaphores (documented,
  *     NKI's architecture guides); what a semaphore costs is not published.

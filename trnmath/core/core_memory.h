@@ -1,5 +1,5 @@
 /* core/core_memory.h - the memories of one NeuronCore: tiles in SBUF and PSUM, and which of their bytes were written.
- * Behind trn_core_state.h. SPDX-License-Identifier: MIT
+ * Behind trn_core.h. SPDX-License-Identifier: MIT
  *
  * DOES: places tiles first-fit along the bytes of their partitions, quadrant by quadrant, so that quadrants may hold
  *     different tiles; keeps tiles of PSUM within a bank; says of any address whose it is, or was; fills new tiles with

@@ -11,7 +11,7 @@
 #ifndef TRNI_CORE_CORE_OPERAND_H
 #define TRNI_CORE_CORE_OPERAND_H
 
-#include "../trn_core_state.h"
+#include "core_state.h"
 
 typedef enum trni_role {
     TRNI_ROLE_READ = 1,

@@ -6,22 +6,18 @@
  *     are written where data decide that.
  * DOES NOT: check, run or time (core/core_run.h does, the same way for all rows).
  *
- * KNOWN FROM: NKI's instruction pages, for memories and engines (documented); trn_engine_cycles.h for costs.
+ * KNOWN FROM: NKI's instruction pages, for memories and engines (documented); machine/engine_cycles.h for costs.
  */
 #ifndef TRNI_CORE_CORE_TABLE_H
 #define TRNI_CORE_CORE_TABLE_H
 
 #include "core_hbm.h"
 #include "../trn_dma.h"
-#include "../trn_engine_cycles.h"
-#include "../trn_gpsimd_custom.h"
+#include "../trn_cost.h"
 #include "../trn_gpsimd_engine.h"
 #include "../trn_sparse.h"
-#include "../trn_tensor_cost.h"
 #include "../trn_tensor_engine.h"
-#include "../trn_vector_elementwise.h"
 #include "../trn_vector_engine.h"
-#include "../trn_vector_reduce.h"
 
 /* ---- a row ---- */
 
@@ -55,7 +51,7 @@ struct trni_order {
     trn_engine (*choose)(const trni_issue *issue);                     /* optional: where the args leave it open */
     void (*tune)(const trni_issue *issue, trn_engine_work *work);      /* optional: what is special about its cost */
     void (*scatter)(trni_issue *issue, const trni_seen *seen);         /* what it writes of TRNI_ROLE_SCATTERED */
-    void (*tensor)(const trni_issue *issue, trn_tensor_instruction *i); /* TensorE: what to ask trn_tensor_cost.h */
+    void (*tensor)(const trni_issue *issue, trn_tensor_instruction *i); /* TensorE: what to ask machine/tensor_cost.h */
     void (*dma)(const trni_issue *issue, trn_dma_work *work);          /* DMA: how much moves, and how */
     size_t vector_state, scalar_state, gpsimd_state; /* offsets of pointers in the args; 0 = none */
     trni_part part[TRNI_PARTS]; /* those with a name; outputs first */
@@ -367,7 +363,7 @@ TRNI_FN void trni_scatter_dma_compute(trni_issue *issue, const trni_seen *seen)
     trni_scatter_rows(issue, seen, &((const trn_dma_compute_args *)issue->args)->index);
 }
 
-/* ---- TensorE: the question for trn_tensor_cost.h ---- */
+/* ---- TensorE: the question for machine/tensor_cost.h ---- */
 
 TRNI_FN int trni_axis_size(const trn_tensor *t, int from_last)
 {

@@ -1,5 +1,5 @@
 /* core/core_types.h - what a core consists of: memories, tiles in them, who used what until when.
- * Behind trn_core_state.h. SPDX-License-Identifier: MIT
+ * Behind trn_core.h. SPDX-License-Identifier: MIT
  */
 #ifndef TRNI_CORE_CORE_TYPES_H
 #define TRNI_CORE_CORE_TYPES_H

@@ -3,7 +3,7 @@
  *
  * DOES: after each round tells the other processes what this one's ranks wait for, and whether something failed here;
  *     then what calls across processes send. All of them then come to the same answers by themselves.
- * DOES NOT: know how messages travel: trn_cores_exchange says (trn_mpi_cores.h has MPI's).
+ * DOES NOT: know how messages travel: trn_cores_exchange says (mpi/mpi_cores.h has MPI's).
  *
  * KNOWN FROM: -
  */

@@ -11,7 +11,7 @@
 #define TRNI_CORES_CORES_TYPES_H
 
 #include "../core/core_run.h"
-#include "../trn_cores_args.h"
+#include "cores_args.h"
 
 typedef enum trni_cores_op {
     TRNI_CORES_BARRIER,

@@ -1,5 +1,5 @@
 /* data/cast.h - runs of numbers between binary32 and any other format: the kernels under every conversion.
- * Behind trn_convert.h, and of all that reads or writes numbers of any format. SPDX-License-Identifier: MIT
+ * Behind trn_convert.h. SPDX-License-Identifier: MIT
  *
  * DOES: contiguous runs at any address, binary32 to codes and back, for every row of trn_format.h and every cFP8, in
  *     all six rounding modes; decides once, in _init, which kernel that takes, so that _run is one call.

@@ -1,5 +1,5 @@
 /* data/cast_kernels.h - the plain C kernels of data/cast.h: between binary32 and codes, one element after the other.
- * Behind trn_convert.h, and of all that reads or writes numbers of any format. SPDX-License-Identifier: MIT
+ * Behind trn_convert.h. SPDX-License-Identifier: MIT
  *
  * DOES: loops over elements that have no branch, so that both compilers vectorise them, compiled for each instruction
  *     set (TRNI_DISPATCH). Nearest even to and from BF16, F16 and TF32 has a kernel each. All other formats and modes

@@ -1,5 +1,5 @@
 /* data/integers.h - integers of 32 bits to any format with one rounding, of the exact number.
- * Behind trn_convert.h (.integers_once). SPDX-License-Identifier: MIT
+ * Behind trn_convert.h. SPDX-License-Identifier: MIT
  *
  * DOES: contiguous runs at any address, signed or not, to every row of trn_format.h and every cFP8, in all six rounding
  *     modes; to other integers exactly, up to their ends.

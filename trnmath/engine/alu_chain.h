@@ -1,5 +1,5 @@
 /* engine/alu_chain.h - one or two operators in one pass over memory, between binary32 and bfloat16.
- * Behind trn_vector_elementwise.h. SPDX-License-Identifier: MIT
+ * Behind trn_vector_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: r = (x op0 s) op1 t for runs, where x, r and one of s, t are arrays of binary32 or bfloat16 (nearest even), the
  *     other one a number; every result and rounding as engine/alu_kernels.h has it, block after block, so that memory

@@ -1,5 +1,5 @@
 /* engine/dma_offset.h - where a transfer begins, when that is a number in a tile: NKI's scalar_offset and indirect_dim.
- * Behind trn_dma.h and trn_core.h. SPDX-License-Identifier: MIT
+ * Behind trn_dma.h trn_core.h. SPDX-License-Identifier: MIT
  *
  * DOES: reads the number, moves the view by it, and says whether the view still lies within the tensor that it is cut
  *     from.

@@ -1,16 +1,16 @@
 /* engine/vector_registers.h - reductions of many rows, and the accumulator registers that instructions share.
- * Behind trn_vector_reduce.h. SPDX-License-Identifier: MIT
+ * Behind trn_vector_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: goes along rows in the order that an operator needs; checks what an instruction says about the registers, its
  *     reduce_res and its first value; runs an instruction that writes dst and accumulates what it wrote.
- * DOES NOT: know the instructions: trn_vector_reduce.h.
+ * DOES NOT: know the instructions: engine/vector_reduce.h.
  *
  * KNOWN FROM: NKI's pages (commands and identities: documented); the order: measured (numerics.reduce_order).
  */
 #ifndef TRNI_ENGINE_VECTOR_REGISTERS_H
 #define TRNI_ENGINE_VECTOR_REGISTERS_H
 
-#include "../trn_vector_elementwise.h"
+#include "vector_elementwise.h"
 #include "vector_rows.h"
 #include "../trn_engine_state.h"
 

@@ -1,5 +1,5 @@
 /* engine/vector_rows.h - many rows side by side: sums and scans that keep the order within each row, vectorised.
- * Behind trn_vector_{random,reduce,search,statistics}.h. SPDX-License-Identifier: MIT
+ * Behind . SPDX-License-Identifier: MIT
  *
  * DOES: sum[i] op= line[i][0], line[i][1], ... for 16 rows at once, ascending in each, for the operators whose order
  *     shows in the bits (add, subtract, multiply); turns up to 64 rows so that what stands at one place in all of them

@@ -1,5 +1,5 @@
 /* engine/vector_transpose.h - sixteen partitions side by side: for work that goes along each of them in order.
- * Behind trn_vector_search.h trn_vector_statistics.h. SPDX-License-Identifier: MIT
+ * Behind trn_vector_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: turns a chunk of up to 16 partitions so that element f of all of them is one run of 16 numbers: a loop over f
  *     keeps the order within each partition, and a vector register holds all of them.

@@ -1,5 +1,5 @@
 /* machine/amounts.h - what a rate, a time, a share may be, wherever it comes from: a file, or a struct filled by hand.
- * Behind trn_topology_levels.h trn_topology_faults.h trn_calibration.h. SPDX-License-Identifier: MIT
+ * Behind trn_topology.h trn_calibration.h. SPDX-License-Identifier: MIT
  *
  * DOES: one table of ranges by unit, wider than any machine by far, and so narrow that no time that is made of them is
  *     0, infinite or no number; and the range in the words of a sentence.

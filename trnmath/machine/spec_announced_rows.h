@@ -1,5 +1,5 @@
 /* machine/spec_announced_rows.h - what is announced and not delivered: never part of any other table.
- * Behind trn_spec_physical.h. SPDX-License-Identifier: MIT
+ * Behind trn_spec.h. SPDX-License-Identifier: MIT
  */
 #ifndef TRNI_MACHINE_SPEC_ANNOUNCED_ROWS_H
 #define TRNI_MACHINE_SPEC_ANNOUNCED_ROWS_H

@@ -1,5 +1,5 @@
 /* machine/spec_core_rows.h - numbers of NeuronCore-v2, v3 and v4, each with its source.
- * Behind trn_spec_core.h. SPDX-License-Identifier: MIT
+ * Behind trn_spec.h. SPDX-License-Identifier: MIT
  */
 #ifndef TRNI_MACHINE_SPEC_CORE_ROWS_H
 #define TRNI_MACHINE_SPEC_CORE_ROWS_H

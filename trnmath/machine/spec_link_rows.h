@@ -1,5 +1,5 @@
 /* machine/spec_link_rows.h - what each source prints of NeuronLink, in its own unit.
- * Behind trn_spec_physical.h. SPDX-License-Identifier: MIT
+ * Behind trn_spec.h. SPDX-License-Identifier: MIT
  */
 #ifndef TRNI_MACHINE_SPEC_LINK_ROWS_H
 #define TRNI_MACHINE_SPEC_LINK_ROWS_H

@@ -1,5 +1,5 @@
 /* machine/spec_pages.h - the pages that tables of machines name as their sources, and units of memory.
- * Behind trn_spec_core.h trn_spec.h trn_spec_physical.h. SPDX-License-Identifier: MIT
+ * Behind trn_spec.h. SPDX-License-Identifier: MIT
  */
 #ifndef TRNI_MACHINE_SPEC_PAGES_H
 #define TRNI_MACHINE_SPEC_PAGES_H

@@ -1,5 +1,5 @@
 /* machine/spec_physical_rows.h - what chips and servers are built of, each fact with its source.
- * Behind trn_spec_physical.h. SPDX-License-Identifier: MIT
+ * Behind trn_spec.h. SPDX-License-Identifier: MIT
  */
 #ifndef TRNI_MACHINE_SPEC_PHYSICAL_ROWS_H
 #define TRNI_MACHINE_SPEC_PHYSICAL_ROWS_H

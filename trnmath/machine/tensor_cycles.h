@@ -1,10 +1,10 @@
 /* machine/tensor_cycles.h - how fast the Tensor engine is in each of its modes: the arithmetic that all costs share.
- * Behind trn_cost.h trn_tensor_cost.h trn_engine_cycles.h. SPDX-License-Identifier: MIT
+ * Behind trn_cost.h. SPDX-License-Identifier: MIT
  *
  * DOES: settles what a mode and two formats come to (cycles for a column, products of a PE), and turns them into cycles
  *     of MultiplyMoving, LoadStationary and transposes, into instructions that share the array, and into seconds of an
  *     engine that starts cold. Every number is a field of trn_spec.h, where its source stands.
- * DOES NOT: know sizes of whole products, or memory. trn_cost.h asks it for products of any size, trn_tensor_cost.h
+ * DOES NOT: know sizes of whole products, or memory. trn_cost.h asks it for products of any size, machine/tensor_cost.h
  *     for single instructions, so that neither writes a number down a second time. It lies down here, beside the facts,
  *     because a cost needs nothing else: whoever plans can ask without an engine, and without values.
  *

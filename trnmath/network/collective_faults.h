@@ -8,7 +8,7 @@
 #ifndef TRNI_NETWORK_COLLECTIVE_FAULTS_H
 #define TRNI_NETWORK_COLLECTIVE_FAULTS_H
 
-#include "../trn_collective_group.h"
+#include "collective_group.h"
 
 /* To be freed; NULL: no memory. (A network is some kilobytes, which small stacks have not.) */
 TRNI_FN trn_topology *trni_without_faults(const trn_topology *net)

@@ -1,9 +1,9 @@
 /* network/draw.h - what pictures of networks are drawn with: links by kind or load, chips, switches, a legend.
- * Behind trn_topology_svg.h. SPDX-License-Identifier: MIT
+ * Behind trn_topology.h. SPDX-License-Identifier: MIT
  *
  * DOES: writes SVG for light and dark backgrounds, through a function that the caller gives. Links of one rate, wiring
  *     and source share a colour; with loads, each half of a link has the colour and the width of what leaves by it.
- * DOES NOT: know where anything is: trn_topology_svg.h lays networks out.
+ * DOES NOT: know where anything is: network/topology_svg.h lays networks out.
  *
  * KNOWN FROM: SVG 1.1; the media query prefers-color-scheme of CSS Media Queries 5.
  */
@@ -13,7 +13,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "../trn_topology.h"
+#include "topology_systems.h"
 #include "../trn_trace.h"
 
 enum { TRNI_DRAW_MARGIN = 24, TRNI_DRAW_TOP = 76, TRNI_DRAW_ROW = 38, TRNI_DRAW_LINE = 14, TRNI_DRAW_SHADES = 7 };

@@ -18,7 +18,7 @@
 #ifndef TRNI_NETWORK_TOPOLOGY_CYCLES_H
 #define TRNI_NETWORK_TOPOLOGY_CYCLES_H
 
-#include "../trn_topology_graph.h"
+#include "topology_graph.h"
 
 /* Rings of more than one chip each, with every combination of their digits. */
 typedef struct trni_torus {

@@ -1,5 +1,5 @@
 /* network/topology_detour.h - the shortest way round chips and links that are down, and who can still be reached.
- * Behind trn_topology_graph.h. SPDX-License-Identifier: MIT
+ * Behind trn_topology.h. SPDX-License-Identifier: MIT
  *
  * DOES: searches breadth first over chips and switches; links that are down are no links. Of several shortest ways it
  *     takes the one that is found first, the links of a node being looked at in the order of their numbers.
@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "../trn_topology_levels.h"
+#include "topology_levels.h"
 
 typedef struct trni_route {
     const trn_topology *net;

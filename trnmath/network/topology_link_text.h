@@ -1,5 +1,5 @@
 /* network/topology_link_text.h - one link of a graph as a line of a file has it: "0-1", "3->4 12.5", "0-2 rate 25 x 2".
- * Behind trn_topology_file.h. SPDX-License-Identifier: MIT
+ * Behind trn_topology.h. SPDX-License-Identifier: MIT
  *
  * DOES: reads the two ends, the direction, and the link's own numbers in any order; writes them so that they are read
  *     back as the same doubles. What a line leaves out is the level's.

@@ -1,5 +1,5 @@
 /* network/topology_links.h - levels whose links are listed one by one: who is next to whom, ways, distances, cuts.
- * Behind trn_topology_levels.h. SPDX-License-Identifier: MIT
+ * Behind trn_topology.h. SPDX-License-Identifier: MIT
  *
  * DOES: says what makes a list of links no graph; finds the next digit on the way to another, with the fewest links;
  *     distances over all pairs, the least rate out of a digit, the least cut into halves, rings through all digits.
@@ -13,7 +13,7 @@
 #define TRNI_NETWORK_TOPOLOGY_LINKS_H
 
 #include "../machine/amounts.h"
-#include "../trn_topology_parts.h"
+#include "topology_parts.h"
 
 /* Digits as bits: to which one has a link, and from which. */
 typedef struct trni_graph {

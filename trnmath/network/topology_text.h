@@ -1,5 +1,5 @@
 /* network/topology_text.h - pieces of text that do not end with a zero, and decimal numbers without a locale.
- * Behind trn_topology_faults.h trn_topology_file.h. SPDX-License-Identifier: MIT
+ * Behind trn_topology.h. SPDX-License-Identifier: MIT
  *
  * DOES: words, whole numbers, decimals with their unit's power of ten (correctly rounded: 13.6 us are the double
  *     nearest to 1.36e-5), and the shortest decimal that reads back as the same double.

@@ -13,7 +13,7 @@
 #ifndef TRNI_PLAN_PLAN_PLACE_H
 #define TRNI_PLAN_PLAN_PLACE_H
 
-#include "../trn_plan_args.h"
+#include "plan_args.h"
 
 typedef struct trni_plan_place_part {
     int axis, factor;

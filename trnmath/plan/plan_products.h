@@ -7,7 +7,7 @@
 #ifndef TRNI_PLAN_PLAN_PRODUCTS_H
 #define TRNI_PLAN_PLAN_PRODUCTS_H
 
-#include "../trn_plan_model.h"
+#include "plan_model.h"
 
 /* ---- dst[m, n] = a[m, k] b[k, n], of one layer on one of `shares` slices ---- */
 

@@ -1,8 +1,8 @@
 /* sharded/reshard_moves.h - the moves from one sharding to the next, and what each costs.
- * Behind trn_reshard.h trn_reshard_plan.h. SPDX-License-Identifier: MIT
+ * Behind trn_reshard.h. SPDX-License-Identifier: MIT
  *
  * DOES: tries every move below from a sharding of the search.
- * DOES NOT: choose (trn_reshard_plan.h), leave moves out because there are many (sharded/reshard_narrow.h), or move
+ * DOES NOT: choose (sharded/reshard_plan.h), leave moves out because there are many (sharded/reshard_narrow.h), or move
  *     anything (sharded/reshard_values.h).
  *
  * KNOWN FROM: DTensor (placements and their transitions); the scaling book (the moves).

@@ -1,5 +1,5 @@
 /* sharded/reshard_narrow.h - the moves that the goal suggests, where every move would be too many.
- * Behind trn_reshard.h trn_reshard_plan.h. SPDX-License-Identifier: MIT
+ * Behind trn_reshard.h. SPDX-License-Identifier: MIT
  *
  * DOES: of the moves of sharded/reshard_moves.h those that put axes where the goal has them, in its order, or take away
  *     what it does not have: their number grows with the square of the axes, that of all with its factorial. A goal is

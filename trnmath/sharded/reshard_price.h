@@ -1,5 +1,5 @@
 /* sharded/reshard_price.h - what a move from one sharding to the next costs, asked once and remembered.
- * Behind trn_reshard.h trn_reshard_plan.h. SPDX-License-Identifier: MIT
+ * Behind trn_reshard.h. SPDX-License-Identifier: MIT
  *
  * DOES: prices of collectives, over all groups of the mesh at once. Equal reshuffles of axes are one question: what a
  *     permutation costs depends on where devices' parts go and on the bytes, not on the dimensions that are cut.

@@ -1,9 +1,9 @@
 /* sharded/reshard_search.h - the shardings that a search has seen, how it came to each, and which it goes on from.
- * Behind trn_reshard.h trn_reshard_plan.h. SPDX-License-Identifier: MIT
+ * Behind trn_reshard.h. SPDX-License-Identifier: MIT
  *
  * DOES: the nearest sharding that is not done yet; a move from it to another, unless that cannot be part of a way that
  *     is shorter than the one that is known: what the neediest device then still lacks takes its time, too.
- * DOES NOT: know which moves there are (sharded/reshard_moves.h), or which way to go (trn_reshard_plan.h).
+ * DOES NOT: know which moves there are (sharded/reshard_moves.h), or which way to go (sharded/reshard_plan.h).
  *
  * KNOWN FROM: E. W. Dijkstra, "A note on two problems in connexion with graphs", Numerische Mathematik 1, 1959.
  *     P. Hart, N. Nilsson and B. Raphael, "A formal basis for the heuristic determination of minimum cost paths", 1968.

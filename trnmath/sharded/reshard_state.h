@@ -1,5 +1,5 @@
 /* sharded/reshard_state.h - the shardings of a search as numbers, and what the search keeps.
- * Behind trn_reshard.h trn_reshard_plan.h. SPDX-License-Identifier: MIT
+ * Behind trn_reshard.h. SPDX-License-Identifier: MIT
  *
  * DOES: a sharding as 64 bits and back; sizes of its parts; what the neediest device lacks of another.
  * DOES NOT: know what a move costs (sharded/reshard_price.h), or which there are (sharded/reshard_moves.h).
@@ -9,7 +9,7 @@
 #ifndef TRNI_SHARDED_RESHARD_STATE_H
 #define TRNI_SHARDED_RESHARD_STATE_H
 
-#include "../trn_reshard_args.h"
+#include "reshard_args.h"
 
 /* ---- states: shardings with the axes of size 1 left out ---- */
 

@@ -1,5 +1,5 @@
 /* sharded/reshard_values.h - a tensor moved from one sharding to another: every device's values, bit for bit.
- * Behind trn_reshard.h trn_sharded_matmul.h. SPDX-License-Identifier: MIT
+ * Behind trn_reshard.h. SPDX-License-Identifier: MIT
  *
  * DOES: what trn_redistribute_plan plans. Moves keep every bit; reductions are trn_collective_run's, in the order of
  *     the plan's algorithm, rounded to the wire. Shards may be uneven or empty.
@@ -12,7 +12,7 @@
 
 #include "../trn_collective.h"
 #include "../base/threads.h"
-#include "../trn_reshard_plan.h"
+#include "reshard_plan.h"
 
 /* ---- moves: parts of one sharding from parts of another ---- */
 
@@ -103,7 +103,7 @@ TRNI_FN void trni_relay_run(const trni_relay *r)
     }
 }
 
-/* What carries data between devices that are not all of this process (trn_mpi_sharded.h). */
+/* What carries data between devices that are not all of this process (mpi/mpi_sharded.h). */
 typedef struct trni_transport {
     trn_status (*relay)(void *user, const trni_relay *relay);
     trn_status (*run)(void *user, const trn_collective_args *args);

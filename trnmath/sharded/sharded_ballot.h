@@ -1,5 +1,5 @@
 /* sharded/sharded_ballot.h - the fields of a sharded product that all processes must have been given alike.
- * Behind trn_mpi_sharded.h. SPDX-License-Identifier: MIT
+ * Behind trn_mpi.h. SPDX-License-Identifier: MIT
  *
  * DOES: one row for each field of trn_sharded_matmul_args and of what it points to, as network/collective_ballot.h has
  *     them for collectives.
@@ -9,7 +9,7 @@
 #define TRNI_SHARDED_SHARDED_BALLOT_H
 
 #include "../network/collective_ballot.h"
-#include "../trn_sharded_matmul.h"
+#include "../trn_reshard.h"
 
 /* ---- meshes ---- */
 

@@ -1,11 +1,11 @@
 /* sharded/sharded_fold.h - products whose K is cut: the partial products of a group's members, summed where they arise.
- * Behind trn_reshard.h trn_sharded_matmul.h. SPDX-License-Identifier: MIT
+ * Behind trn_reshard.h. SPDX-License-Identifier: MIT
  *
  * DOES: what local products, each rounded to the wire, and then trn_collective_run would give, without ever storing a
  *     partial product: lines whose elements are summed alike are taken together, and each member's part is multiplied
  *     when its turn in the sum comes. With stochastic rounding, whose words depend on the member and the place, all
  *     members' parts of a small tile are made first.
- * DOES NOT: check anything, or know who holds what (trn_sharded_matmul.h).
+ * DOES NOT: check anything, or know who holds what (sharded/sharded_matmul.h).
  *
  * KNOWN FROM: network/collective_values.h (the sums); tests/unit/test_sharded_matmul.c, where whole partial products go
  *     through trn_collective_run.

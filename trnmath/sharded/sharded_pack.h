@@ -1,5 +1,5 @@
 /* sharded/sharded_pack.h - products whose K is cut into parts: operands packed once, each part multiplied when wanted.
- * Behind trn_reshard.h trn_sharded_matmul.h. SPDX-License-Identifier: MIT
+ * Behind trn_reshard.h. SPDX-License-Identifier: MIT
  *
  * DOES: for a block of columns of y, and a block of lines of x, the product over any part of K, with the bits of
  *     trn_matmul on those parts. Packed columns belong to all threads, packed lines to one.

@@ -1,5 +1,5 @@
 /* sharded/sharded_sums.h - how the members of a group are added, as a list of steps over a few buffers.
- * Behind trn_reshard.h trn_sharded_matmul.h. SPDX-License-Identifier: MIT
+ * Behind trn_reshard.h. SPDX-License-Identifier: MIT
  *
  * DOES: turns the sums that make a chunk (network/collective_values.h) into an order in which each member's numbers are
  *     wanted once and few sums wait: a ring needs one buffer, a tree as many as it is deep. Says where all chunks are

@@ -1,5 +1,5 @@
 /* simd/alu_chain_avx512.h - one or two operators in one pass over memory, their numbers in registers all the way.
- * Behind trn_vector_elementwise.h. SPDX-License-Identifier: MIT
+ * Behind trn_vector_engine.h. SPDX-License-Identifier: MIT
  *
  * A SIMD kernel: same bits as the plain C body (1.5 to 2.5 times the speed: that one keeps blocks in memory between
  * operators). Included by engine/alu_chain.h only, and not at all under TRN_NO_INTRINSICS.

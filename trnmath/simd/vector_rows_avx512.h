@@ -1,5 +1,5 @@
 /* simd/vector_rows_avx512.h - sums of 32 rows for engine/vector_rows.h in AVX-512: 16 x 16 turn in registers.
- * Behind the doors of the Vector engine. SPDX-License-Identifier: MIT
+ * Behind . SPDX-License-Identifier: MIT
  *
  * SIMD kernels: same bits as the plain C bodies (1.6 to 2.4 times the speed). Included by engine/vector_rows.h only,
  * and

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include <trnmath/trn_collective_group.h>
+#include <trnmath/trn_collective_cost.h>
 
 static const app_column columns[] = {
     { "system", APP_TEXT, "", "name, as --system takes it" },

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <trnmath/trn_tensor_cost.h>
+#include <trnmath/trn_cost.h>
 
 typedef enum published { NOTHING, F32, BF16, F8, MX, SPARSE, INT8 } published; /* whose figure is printed */
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <trnmath/trn_spec_physical.h>
+#include <trnmath/trn_spec.h>
 
 /* ---- dies, stacks, hosts, drives, cards, trays, racks ---- */
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include <trnmath/trn_spec_physical.h>
+#include <trnmath/trn_spec.h>
 
 /* Is a system wanted that has this generation of chips? */
 static bool of_wanted(trn_system system, const bool *wanted)

@@ -6,7 +6,7 @@
 
 #include "app/app.h"
 
-#include <trnmath/trn_spec_physical.h>
+#include <trnmath/trn_spec.h>
 
 /* ---- spec.c ---- */
 

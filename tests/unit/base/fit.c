@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "trnmath/trn_fit.h"
+#include "trnmath/trn_calibration_fit.h"
 #include "twin/cases.h"
 #include "unit/base/groups.h"
 

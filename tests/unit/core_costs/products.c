@@ -1,4 +1,4 @@
-/* core_costs/products.c - what TensorE is asked to do for each product, its cycles by what trn_tensor_cost.h says.
+/* core_costs/products.c - what TensorE is asked to do for each product, its cycles by what trn_cost.h says.
  * SPDX-License-Identifier: MIT
  */
 #include "unit/core_costs/groups.h"

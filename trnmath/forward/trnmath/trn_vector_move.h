@@ -1,0 +1,3 @@
+/* trn_vector_move.h is a part of trn_vector_engine.h now: include that. This file goes with the next release.
+ * SPDX-License-Identifier: MIT */
+#include "../../trn_vector_engine.h"
