@@ -93,26 +93,28 @@ static void on_net(const trn_mpi *mpi, const trn_topology *net, int cores, const
     static const trn_format formats[] = { TRN_F32, TRN_BF16 };
     static const int64_t sizes[] = { ELEMENTS, 37, 5, 0 };
     for (int op = 0; op < TRN_COLLECTIVE_COUNT; op++)
-        for (int algorithm = 0; algorithm < TRN_POINT_TO_POINT; algorithm++)
-            for (int f = 0; f < 2; f++)
-                for (int s = 0; s < 4; s++) {
-                    trn_collective_args a = { .net = net,
-                                              .op = (trn_collective)op,
-                                              .algorithm = (trn_algorithm)algorithm,
-                                              .chips = chips,
-                                              .count = count,
-                                              .groups = groups,
-                                              .ranks_per_chip = cores };
-                    if (s > 1 && f) continue;
-                    if (op == TRN_BROADCAST || op == TRN_SEND_RECV) a.root = 1;
-                    a.rounding = s == 1 ? TRN_STOCHASTIC : TRN_NEAREST_EVEN;
-                    a.seed = 7;
-                    fill(b, formats[f], (uint64_t)(op * 100 + s));
+        for (int f = 0; f < 2; f++)
+            for (int s = 0; s < 4; s++) {
+                trn_collective_args a = { .net = net,
+                                          .op = (trn_collective)op,
+                                          .chips = chips,
+                                          .count = count,
+                                          .groups = groups,
+                                          .ranks_per_chip = cores };
+                if (s > 1 && f) continue;
+                if (op == TRN_BROADCAST || op == TRN_SEND_RECV) a.root = 1;
+                a.rounding = s == 1 ? TRN_STOCHASTIC : TRN_NEAREST_EVEN;
+                a.seed = 7;
+                fill(b, formats[f], (uint64_t)(op * 100 + s)); /* most of the time of a case: once for all algorithms */
+                for (int algorithm = 0; algorithm < TRN_POINT_TO_POINT; algorithm++) {
+                    a.algorithm = (trn_algorithm)algorithm;
+                    a.single_step = false;
                     one(mpi, a, b, formats[f], sizes[s]);
                     if (op != TRN_ALL_REDUCE || algorithm != TRN_MESH) continue;
                     a.single_step = true;
                     one(mpi, a, b, formats[f], sizes[s]);
                 }
+            }
 }
 
 static void all(const trn_mpi *mpi, buffers *b)
