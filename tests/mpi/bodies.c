@@ -5,9 +5,8 @@
  * the last headers are declarations, and the functions of the last are for others to link with.
  */
 #include <trnmath/trn_cores.h>
-#include <trnmath/trn_sharded_matmul.h>
+#include <trnmath/trn_reshard.h>
 
 #undef TRN_API
 #define TRN_API
-#include <trnmath/trn_mpi_cores.h>
-#include <trnmath/trn_mpi_sharded.h>
+#include <trnmath/trn_mpi.h>
