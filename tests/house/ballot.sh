@@ -42,10 +42,11 @@ structures=$(cat "$root"/trnmath/*/*ballot.h | sed -n 's/^TRNI_TILES(\([a-z_]*\)
 # structure's own table (the line of its TRNI_TILES). One compilation for all of them: no table asks how large another
 # structure ought to be.
 refused() {
-    ! "$1" wrong "$2" || fail "with one more field ($place) in each of $(tr '\n' ' ' <"$scratch/changed")it compiles ($2, $1)"
+    ! "$1" wrong "$2" || fail "with one more field ($place) in all structures it compiles ($2, $1)"
     while read -r structure; do
         [ "$1" != c11 ] || checked
-        at=$(cd "$root/trnmath" && grep -n "^TRNI_TILES($structure, " ./*/*ballot.h | sed 's,^\./\([^:]*:[0-9]*:\).*,\1,')
+        at=$(cd "$root/trnmath" && grep -n "^TRNI_TILES($structure, " ./*/*ballot.h |
+            sed 's,^\./\([^:]*:[0-9]*:\).*,\1,')
         grep -qF "$at" "$scratch/log" || fail "$structure takes one more field ($place) as $1 ($2)"
     done <"$scratch/changed"
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What an include costs: with TRN_NO_INTRINSICS and without, a file that only includes trnmath.h beside one that only
 # includes <math.h>. Times are reported and never judged, because milliseconds are a property of the machine; at level 2
-# they are minima of several interleaved runs. The bytes of the object of a product are the same everywhere, and are held.
+# they are minima of several interleaved runs. The bytes of the object of a product are the same everywhere, and held.
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
