@@ -17,7 +17,9 @@ all_errors() { case $1 in clang) echo -ferror-limit=0 ;; *) echo -fmax-errors=0 
 # shellcheck disable=SC2046,SC2086
 c11() { "$2" -std=c11 $flags $(all_errors "$2") -I"$scratch/$1" "$scratch/file.c" >"$scratch/log" 2>&1; }
 # shellcheck disable=SC2046,SC2086
-cxx17() { "$(cxx_of "$2")" -x c++ -std=c++17 $flags $(all_errors "$2") -I"$scratch/$1" "$scratch/file.c" >"$scratch/log" 2>&1; }
+cxx17() {
+    "$(cxx_of "$2")" -x c++ -std=c++17 $flags $(all_errors "$2") -I"$scratch/$1" "$scratch/file.c" >"$scratch/log" 2>&1
+}
 
 for compiler in $(compilers); do
     checked

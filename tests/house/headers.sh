@@ -101,9 +101,9 @@ redirects() {
     }' "$root/trnmath/$1"
 }
 
-# far_enough HEADER/FLAGS: sets $product. Code draws warnings that declarations alone do not, and costs gcc four times as
-# much. At level 2 each header becomes code. At level 1 all headers together do, with intrinsics and no OpenMP (twice.c),
-# and the umbrella with OpenMP and no intrinsics, in both languages: each body, on either side of either #if.
+# far_enough HEADER/FLAGS: sets $product. Code draws warnings that declarations alone do not, and costs gcc four times
+# as much. At level 2 each header becomes code. At level 1 all headers together do, with intrinsics and no OpenMP
+# (twice.c), and the umbrella with OpenMP and no intrinsics, in both languages: each body, on either side of either #if.
 far_enough() {
     product=-fsyntax-only
     case $level/$1 in
