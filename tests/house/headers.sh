@@ -101,6 +101,16 @@ redirects() {
     }' "$root/trnmath/$1"
 }
 
+# far_enough HEADER/FLAGS: sets $product. Code draws warnings that declarations alone do not, and costs gcc four times
+# as much. At level 2 each header becomes code. At level 1 all headers together do, with intrinsics and no OpenMP
+# (twice.c), and the umbrella with OpenMP and no intrinsics, in both languages: each body, on either side of either #if.
+far_enough() {
+    product=-fsyntax-only
+    case $level/$1 in
+    2/* | 1/trnmath.h/'-fopenmp -DTRN_NO_INTRINSICS' | 1/twice) product="-c -o $scratch/out.o" ;;
+    esac
+}
+
 tried=
 for header in $(headers); do
     at_home "$header" || continue
@@ -111,9 +121,7 @@ for header in $(headers); do
     tried="$tried $stands_for"
     echo "#include <trnmath/$header>" >"$scratch/alone.c"
     needs=$(flags_of "$header")
-    # What code alone would show, the umbrella does; at level 2, each header.
-    product="-c -o $scratch/out.o"
-    [ "$level" -ge 2 ] || [ "$header" = trnmath.h ] || product=-fsyntax-only
+    far_enough "$header/$needs"
     if [ -n "$needs" ] && [ "$family" != aarch64 ]; then try c11 "$needs" alone.c "$header does not compile alone"; fi
     for language in $languages; do
         for flags in '' '-DTRN_NO_INTRINSICS' '-fopenmp' '-fopenmp -DTRN_NO_INTRINSICS'; do
@@ -128,12 +136,13 @@ for header in $(headers); do
             */gcc/*/simd/*/ | */gcc/c11/*/*/-DTRN_NO_INTRINSICS) ;;
             *) continue ;;
             esac
+            far_enough "$header/$flags"
             case $language/$header/$flags in c++17/simd/*/) flags=$ahead ;; esac
             try "$language" "$flags" alone.c "$header does not compile alone"
         done
     done
 done
-product="-c -o $scratch/out.o"
+far_enough C++20
 if [ -n "$cxx" ]; then
     echo '#include <trnmath/trnmath.h>' >"$scratch/alone.c"
     for flags in '' '-DTRN_NO_INTRINSICS'; do try c++20 "$flags" alone.c 'trnmath.h as C++20 draws a warning'; done
@@ -147,7 +156,9 @@ sed '1!G;h;$!d' "$scratch/forward" >"$scratch/reverse"
 cat "$scratch/forward" "$scratch/forward" >"$scratch/twice.c"
 cat "$scratch/reverse" "$scratch/forward" >"$scratch/reverse.c"
 for language in $languages; do
+    far_enough twice
     try "$language" '' twice.c 'including every header twice does not compile'
+    far_enough reverse
     try "$language" '' reverse.c 'including every header in reverse order, and then once more, does not compile'
 done
 
@@ -204,6 +215,7 @@ done
 
 # ---- level 2: every body as code ----
 
+product="-c -o $scratch/out.o"
 if [ "$level" -ge 2 ]; then
     for language in $languages; do try "$language" -O2 one.c 'calls of everything that has kernels draw a warning'; done
     [ "$family" != clang ] || try c11 '-O1 -fsanitize=address,undefined' one.c 'under sanitizers kernels draw a warning'
