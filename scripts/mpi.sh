@@ -32,9 +32,9 @@ done
 [ $# -gt 0 ] || set -- 1 2 3 4
 need gcc g++ cmake make pkgconf libopenmpi-dev openmpi-bin
 build=$root/.build/mpi
-build_in "$build" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- mpi_collective mpi_matmul mpi_ballot mpi_cores
+build_in "$build" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- mpi_collective mpi_matmul mpi_signature mpi_cores
 status=0
-for program in mpi_collective mpi_matmul mpi_ballot mpi_cores; do
+for program in mpi_collective mpi_matmul mpi_signature mpi_cores; do
     echo "$program"
     sh "$root/tests/mpi/run.sh" "$build/mpi/$program" "$@" || status=1
 done

@@ -36,63 +36,63 @@
 #include "trn_cpu.h"
 
 /* X(function, name, formula, low, high, at -0, at +inf, at -inf, what is outside, source); values as bits. */
-#define TRNI_ACT_LIST(X)                                                                                              \
-    X(COPY, "copy", "x", -INFINITY, INFINITY, 0x80000000u, 0x7f800000u, 0xff800000u, "nothing", EXACT)                \
-    X(SQUARE, "square", "x x", -INFINITY, INFINITY, 0u, 0x7f800000u, 0x7f800000u, "nothing", EXACT)                   \
-    X(SIGMOID, "sigmoid", "1 / (1 + exp(-x))", -INFINITY, INFINITY, 0x3f000000u, 0x3f800000u, 0u, "nothing", UNIFORM) \
-    X(RELU, "relu", "x > 0 ? x : +0", -INFINITY, INFINITY, 0u, 0x7f800000u, 0u, "nothing", EXACT)                     \
-    X(PRELU, "prelu", "x >= 0 ? x : param x", -INFINITY, INFINITY, 0x80000000u, 0x7f800000u, 0x7fc00000u, "nothing",  \
-      EXACT)                                                                                                          \
-    X(GELU, "gelu", "x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2", -INFINITY, INFINITY, 0u, 0x7f800000u,             \
-      0x80000000u, "nothing", UNIFORM)                                                                                \
-    X(GELU_DX, "gelu_dx", "Phi(x) + x phi(x), phi(x) = exp(-x x / 2) / sqrt(2 pi)", -INFINITY, INFINITY, 0x3f000000u, \
-      0x3f800000u, 0x80000000u, "nothing", UNIFORM)                                                                   \
-    X(GELU_APPRX_TANH, "gelu_apprx_tanh", "x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x x x)))", -INFINITY, INFINITY, \
-      0u, 0x7f800000u, 0x80000000u, "nothing", UNIFORM)                                                               \
-    X(GELU_APPRX_SIGMOID, "gelu_apprx_sigmoid", "x sigmoid(1.702 x)", -INFINITY, INFINITY, 0u, 0x7f800000u,           \
-      0x80000000u, "nothing", UNIFORM)                                                                                \
-    X(GELU_APPRX_SIGMOID_DX, "gelu_apprx_sigmoid_dx", "s (1 + 1.702 x (1 - s)), s = sigmoid(1.702 x)", -INFINITY,     \
-      INFINITY, 0x3f000000u, 0x3f800000u, 0x80000000u, "nothing", UNIFORM)                                            \
-    X(SILU, "silu", "x sigmoid(x)", -INFINITY, INFINITY, 0u, 0x7f800000u, 0x80000000u, "nothing", UNIFORM)            \
-    X(SILU_DX, "silu_dx", "s (1 + x (1 - s)), s = sigmoid(x)", -INFINITY, INFINITY, 0x3f000000u, 0x3f800000u,         \
-      0x80000000u, "nothing", UNIFORM)                                                                                \
-    X(TANH, "tanh", "tanh(x)", -INFINITY, INFINITY, 0x80000000u, 0x3f800000u, 0xbf800000u, "nothing", UNIFORM)        \
-    X(SOFTPLUS, "softplus", "log(1 + exp(x))", -INFINITY, INFINITY, 0x3f317218u, 0x7f800000u, 0u, "nothing", UNIFORM) \
-    X(MISH, "mish", "x tanh(softplus(x))", -INFINITY, INFINITY, 0u, 0x7f800000u, 0x80000000u, "nothing", UNIFORM)     \
-    X(ERF, "erf", "erf(x)", -INFINITY, INFINITY, 0x80000000u, 0x3f800000u, 0xbf800000u, "nothing", UNIFORM)           \
-    X(ERF_DX, "erf_dx", "2 / sqrt(pi) exp(-x x)", -INFINITY, INFINITY, 0x3f906ebbu, 0u, 0u, "nothing", UNIFORM)       \
-    X(EXP, "exp", "exp(x)", -INFINITY, INFINITY, 0x3f800000u, 0x7f800000u, 0u, "nothing", MEASURED)                   \
-    X(LOG, "log", "log(x)", 0x1p-64, 0x1p64, 0xff800000u, 0x7f800000u, 0x7fc00000u,                                   \
-      "the same buckets, scaled; 0 gives -infinity, x < 0 NaN", POWER)                                                \
-    X(SIN, "sin", "sin(x)", -3.14159265358979323846, 3.14159265358979323846, 0x80000000u, 0x7f800000u, 0xff800000u,   \
-      "the last bucket's cubic, [3, 3.25), of |x|, with the sign of x", EXTENDED)                                     \
-    X(ARCTAN, "arctan", "atan(x)", -1.57079632679489661923, 1.57079632679489661923, 0x80000000u, 0x7f800000u,         \
-      0xff800000u, "the last bucket's cubic, [1.5, 1.75), of |x|, with the sign of x", EXTENDED)                      \
-    X(SQRT, "sqrt", "sqrt(x)", 0x1p-116, 0x1p118, 0u, 0x7f800000u, 0x7fc00000u,                                       \
-      "the same buckets, scaled; 0 gives +0, x < 0 NaN", POWER)                                                       \
-    X(RSQRT, "rsqrt", "1 / sqrt(x)", 0x1p-87, 0x1p97, 0x7f800000u, 0u, 0x7fc00000u,                                   \
-      "the same buckets, scaled; 0 gives +infinity, x < 0 NaN", POWER)                                                \
-    X(RECIPROCAL, "reciprocal", "1 / x", 0x1p-42, 0x1p42, 0xff800000u, 0u, 0x80000000u,                               \
-      "(the range is that of |x|) the same buckets, scaled; 0 gives infinity, both with the sign of x", POWER)        \
-    X(SIGN, "sign", "1, -1, or +0 for zeros", -INFINITY, INFINITY, 0u, 0x3f800000u, 0xbf800000u, "nothing", EXACT)    \
+#define TRNI_ACT_LIST(X)                                                                                               \
+    X(COPY, "copy", "x", -INFINITY, INFINITY, 0x80000000u, 0x7f800000u, 0xff800000u, "nothing", EXACT)                 \
+    X(SQUARE, "square", "x x", -INFINITY, INFINITY, 0u, 0x7f800000u, 0x7f800000u, "nothing", EXACT)                    \
+    X(SIGMOID, "sigmoid", "1 / (1 + exp(-x))", -INFINITY, INFINITY, 0x3f000000u, 0x3f800000u, 0u, "nothing", UNIFORM)  \
+    X(RELU, "relu", "x > 0 ? x : +0", -INFINITY, INFINITY, 0u, 0x7f800000u, 0u, "nothing", EXACT)                      \
+    X(PRELU, "prelu", "x >= 0 ? x : param x", -INFINITY, INFINITY, 0x80000000u, 0x7f800000u, 0x7fc00000u, "nothing",   \
+      EXACT)                                                                                                           \
+    X(GELU, "gelu", "x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2", -INFINITY, INFINITY, 0u, 0x7f800000u, 0x80000000u, \
+      "nothing", UNIFORM)                                                                                              \
+    X(GELU_DX, "gelu_dx", "Phi(x) + x phi(x), phi(x) = exp(-x x / 2) / sqrt(2 pi)", -INFINITY, INFINITY, 0x3f000000u,  \
+      0x3f800000u, 0x80000000u, "nothing", UNIFORM)                                                                    \
+    X(GELU_APPRX_TANH, "gelu_apprx_tanh", "x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x x x)))", -INFINITY, INFINITY,  \
+      0u, 0x7f800000u, 0x80000000u, "nothing", UNIFORM)                                                                \
+    X(GELU_APPRX_SIGMOID, "gelu_apprx_sigmoid", "x sigmoid(1.702 x)", -INFINITY, INFINITY, 0u, 0x7f800000u,            \
+      0x80000000u, "nothing", UNIFORM)                                                                                 \
+    X(GELU_APPRX_SIGMOID_DX, "gelu_apprx_sigmoid_dx", "s (1 + 1.702 x (1 - s)), s = sigmoid(1.702 x)", -INFINITY,      \
+      INFINITY, 0x3f000000u, 0x3f800000u, 0x80000000u, "nothing", UNIFORM)                                             \
+    X(SILU, "silu", "x sigmoid(x)", -INFINITY, INFINITY, 0u, 0x7f800000u, 0x80000000u, "nothing", UNIFORM)             \
+    X(SILU_DX, "silu_dx", "s (1 + x (1 - s)), s = sigmoid(x)", -INFINITY, INFINITY, 0x3f000000u, 0x3f800000u,          \
+      0x80000000u, "nothing", UNIFORM)                                                                                 \
+    X(TANH, "tanh", "tanh(x)", -INFINITY, INFINITY, 0x80000000u, 0x3f800000u, 0xbf800000u, "nothing", UNIFORM)         \
+    X(SOFTPLUS, "softplus", "log(1 + exp(x))", -INFINITY, INFINITY, 0x3f317218u, 0x7f800000u, 0u, "nothing", UNIFORM)  \
+    X(MISH, "mish", "x tanh(softplus(x))", -INFINITY, INFINITY, 0u, 0x7f800000u, 0x80000000u, "nothing", UNIFORM)      \
+    X(ERF, "erf", "erf(x)", -INFINITY, INFINITY, 0x80000000u, 0x3f800000u, 0xbf800000u, "nothing", UNIFORM)            \
+    X(ERF_DX, "erf_dx", "2 / sqrt(pi) exp(-x x)", -INFINITY, INFINITY, 0x3f906ebbu, 0u, 0u, "nothing", UNIFORM)        \
+    X(EXP, "exp", "exp(x)", -INFINITY, INFINITY, 0x3f800000u, 0x7f800000u, 0u, "nothing", MEASURED)                    \
+    X(LOG, "log", "log(x)", 0x1p-64, 0x1p64, 0xff800000u, 0x7f800000u, 0x7fc00000u,                                    \
+      "the same buckets, scaled; 0 gives -infinity, x < 0 NaN", POWER)                                                 \
+    X(SIN, "sin", "sin(x)", -3.14159265358979323846, 3.14159265358979323846, 0x80000000u, 0x7f800000u, 0xff800000u,    \
+      "the last bucket's cubic, [3, 3.25), of |x|, with the sign of x", EXTENDED)                                      \
+    X(ARCTAN, "arctan", "atan(x)", -1.57079632679489661923, 1.57079632679489661923, 0x80000000u, 0x7f800000u,          \
+      0xff800000u, "the last bucket's cubic, [1.5, 1.75), of |x|, with the sign of x", EXTENDED)                       \
+    X(SQRT, "sqrt", "sqrt(x)", 0x1p-116, 0x1p118, 0u, 0x7f800000u, 0x7fc00000u,                                        \
+      "the same buckets, scaled; 0 gives +0, x < 0 NaN", POWER)                                                        \
+    X(RSQRT, "rsqrt", "1 / sqrt(x)", 0x1p-87, 0x1p97, 0x7f800000u, 0u, 0x7fc00000u,                                    \
+      "the same buckets, scaled; 0 gives +infinity, x < 0 NaN", POWER)                                                 \
+    X(RECIPROCAL, "reciprocal", "1 / x", 0x1p-42, 0x1p42, 0xff800000u, 0u, 0x80000000u,                                \
+      "(the range is that of |x|) the same buckets, scaled; 0 gives infinity, both with the sign of x", POWER)         \
+    X(SIGN, "sign", "1, -1, or +0 for zeros", -INFINITY, INFINITY, 0u, 0x3f800000u, 0xbf800000u, "nothing", EXACT)     \
     X(ABS, "abs", "|x|", -INFINITY, INFINITY, 0u, 0x7f800000u, 0x7f800000u, "nothing", EXACT)
 
 typedef enum trn_act {
 #define TRNI_X(op, ...) TRN_ACT_##op,
     TRNI_ACT_LIST(TRNI_X)
 #undef TRNI_X
-    TRN_ACT_COUNT
+        TRN_ACT_COUNT
 } trn_act;
 
 /* Of every function: NaN gives 7fc00000, and so does whatever else is NaN. Subnormal arguments count as the numbers
  * that they are, and results may be subnormal (assumed). */
 typedef struct trn_act_info {
     trn_act op;
-    const char *name;         /* NKI's */
-    const char *formula;      /* assumed: NKI names functions without defining them */
-    double low, high;         /* the valid range (documented), both ends included; reciprocal: of |x| */
+    const char *name;    /* NKI's */
+    const char *formula; /* assumed: NKI names functions without defining them */
+    double low, high;    /* the valid range (documented), both ends included; reciprocal: of |x| */
     uint32_t at_minus_zero, at_infinity, at_minus_infinity; /* of the engine model, as bits; prelu: for param = 0 */
-    const char *outside;      /* of the valid range (documented for sin, else assumed) */
+    const char *outside;                                    /* of the valid range (documented for sin, else assumed) */
     const char *source;
 } trn_act_info;
 
@@ -150,12 +150,12 @@ typedef struct trn_act_table {
     int buckets;
     trn_act_symmetry symmetry;
     trn_act_scaling scaling;
-    int lowest_exponent;                    /* the first octave is [2^lowest, 2^(lowest+1)): -126..127; scaling: 0 */
-    int octaves;                            /* 1..TRN_ACT_OCTAVES; with scaling 1, or 2 for the roots */
-    uint8_t log2_buckets[TRN_ACT_OCTAVES];  /* octave i has 2^log2_buckets[i] of them, equally wide; with scaling all
+    int lowest_exponent;                   /* the first octave is [2^lowest, 2^(lowest+1)): -126..127; scaling: 0 */
+    int octaves;                           /* 1..TRN_ACT_OCTAVES; with scaling 1, or 2 for the roots */
+    uint8_t log2_buckets[TRN_ACT_OCTAVES]; /* octave i has 2^log2_buckets[i] of them, equally wide; with scaling all
                                                octaves have those of the first */
-    trn_act_side positive, negative;        /* scaling: only positive.first counts, there being no bucket about zero */
-    float at_zero, at_infinity;             /* scaling only: f(0), f(infinity), with the sign of x where f is odd */
+    trn_act_side positive, negative;       /* scaling: only positive.first counts, there being no bucket about zero */
+    float at_zero, at_infinity;            /* scaling only: f(0), f(infinity), with the sign of x where f is odd */
 } trn_act_table;
 
 /* The library's own table; one without buckets for the functions that are exact and have none (and for no function). */
@@ -184,7 +184,7 @@ TRN_API const trn_act_info *trn_act_info_of(trn_act op)
         "measured for reciprocal: eight buckets an octave give the error published for Trainium2; "
         "assumed for others, and that octaves are scaled exactly (binary32 coefficients of x itself "
         "would overflow inside the documented ranges)";
-#define TRNI_X(op, name, formula, low, high, minus_zero, inf, minus_inf, outside, source) \
+#define TRNI_X(op, name, formula, low, high, minus_zero, inf, minus_inf, outside, source)                              \
     { TRN_ACT_##op, name, formula, (double)(low), (double)(high), minus_zero, inf, minus_inf, outside, source },
     static const trn_act_info table[TRN_ACT_COUNT] = { TRNI_ACT_LIST(TRNI_X) };
 #undef TRNI_X
@@ -242,10 +242,10 @@ TRNI_FN trn_act_table trni_act_power(trn_act op, int octaves, int first)
     const bool reciprocal = op == TRN_ACT_RECIPROCAL, root = op == TRN_ACT_SQRT;
     trn_act_table t = trni_act_table_empty();
     t.symmetry = reciprocal ? TRN_ACT_SYMMETRY_ODD : TRN_ACT_SYMMETRY_NONE;
-    t.scaling = reciprocal              ? TRN_ACT_SCALING_RECIPROCAL
-                : root                  ? TRN_ACT_SCALING_SQRT
-                : op == TRN_ACT_RSQRT   ? TRN_ACT_SCALING_RSQRT
-                                        : TRN_ACT_SCALING_LOG;
+    t.scaling = reciprocal            ? TRN_ACT_SCALING_RECIPROCAL
+                : root                ? TRN_ACT_SCALING_SQRT
+                : op == TRN_ACT_RSQRT ? TRN_ACT_SCALING_RSQRT
+                                      : TRN_ACT_SCALING_LOG;
     t.octaves = octaves;
     t.log2_buckets[0] = t.log2_buckets[1] = 3;
     t.positive.first = first;
@@ -256,11 +256,11 @@ TRNI_FN trn_act_table trni_act_power(trn_act op, int octaves, int first)
 
 TRN_API trn_act_table trn_act_table_of(trn_act op)
 {
-#define TRNI_X(op, symmetry, end0, beyond0, value0, first0, joint0, at0, end1, beyond1, value1, first1, joint1, at1) \
-    { TRN_ACT_##op,                                                                                                  \
-      TRN_ACT_SYMMETRY_##symmetry,                                                                                   \
-      { end0, TRN_ACT_BEYOND_##beyond0, 0.0f, first0, joint0, at0 },                                                 \
-      { end1, TRN_ACT_BEYOND_##beyond1, 0.0f, first1, joint1, at1 },                                                 \
+#define TRNI_X(op, symmetry, end0, beyond0, value0, first0, joint0, at0, end1, beyond1, value1, first1, joint1, at1)   \
+    { TRN_ACT_##op,                                                                                                    \
+      TRN_ACT_SYMMETRY_##symmetry,                                                                                     \
+      { end0, TRN_ACT_BEYOND_##beyond0, 0.0f, first0, joint0, at0 },                                                   \
+      { end1, TRN_ACT_BEYOND_##beyond1, 0.0f, first1, joint1, at1 },                                                   \
       { value0, value1 } },
     static const trni_act_layout layout[] = { TRNI_ACT_LAYOUTS(TRNI_X) };
 #undef TRNI_X
@@ -293,7 +293,7 @@ TRNI_FN int64_t trni_act_position(const trn_act_table *t, uint32_t magnitude)
 }
 
 TRNI_DRIVER trn_status trni_act_check_side(const trn_act_table *t, const trn_act_side *side, const char *name,
-                                       trn_error *error)
+                                           trn_error *error)
 {
     const uint32_t end = trni_bits(side->end);
     const int top = t->lowest_exponent + t->octaves; /* buckets end at 2^top at the latest */
@@ -335,8 +335,7 @@ TRNI_DRIVER trn_status trni_act_check_scaling(const trn_act_table *t, trn_error 
 TRN_API trn_status trn_act_table_check(const trn_act_table *t, trn_error *error)
 {
     TRNI_FLOATS;
-    if (!t->bucket || t->buckets < 1)
-        return trni_fail(error, TRN_EINVAL, "table: it has no buckets (%d)", t->buckets);
+    if (!t->bucket || t->buckets < 1) return trni_fail(error, TRN_EINVAL, "table: it has no buckets (%d)", t->buckets);
     if ((unsigned)t->symmetry > TRN_ACT_SYMMETRY_EVEN || (unsigned)t->scaling > TRN_ACT_SCALING_LOG)
         return trni_fail(error, TRN_EINVAL, "table: symmetry %d or scaling %d is none that there is", (int)t->symmetry,
                          (int)t->scaling);
@@ -374,16 +373,16 @@ typedef struct trni_act_plan {
     uint32_t half[TRNI_ACT_SLOTS];  /* what is between a bucket's lower end and its centre */
     int32_t base[TRNI_ACT_SLOTS];   /* a bucket's position less its shifted pattern */
     const trn_act_bucket *bucket;
-    int32_t slot_exponent;          /* biased, of slot 0 */
+    int32_t slot_exponent; /* biased, of slot 0 */
     /* By the sign of x: */
-    int32_t first[2], joint[2], jump[2]; /* buckets from `joint` on are `jump` further */
-    uint32_t last[2];                    /* pattern of the last bucket's last number */
-    uint32_t end[2];                     /* of what lies beyond: a NaN where nothing does */
+    int32_t first[2], joint[2], jump[2];          /* buckets from `joint` on are `jump` further */
+    uint32_t last[2];                             /* pattern of the last bucket's last number */
+    uint32_t end[2];                              /* of what lies beyond: a NaN where nothing does */
     uint32_t beyond_argument[2], beyond_value[2]; /* beyond: (x and the one) or the other */
-    uint32_t look, flip;                 /* symmetry: bits of x that are looked at; bits of it that the result takes */
+    uint32_t look, flip; /* symmetry: bits of x that are looked at; bits of it that the result takes */
     /* Scaling: */
     trn_act_scaling scaling;
-    int32_t period_mask;                 /* 1: k is even */
+    int32_t period_mask; /* 1: k is even */
     uint32_t scale_shift, at_zero, at_infinity, at_negative;
     int32_t scale_sign;
     trn_act op; /* TRN_ACT_COUNT where a table is evaluated */
@@ -510,13 +509,17 @@ TRNI_FN bool trni_act_near_rows(trni_act_near *near_rows, const trni_act_plan *p
         const uint32_t below = (uint32_t)(octave < 5 ? 120 + octave : 112 + octave) << 23; /* 117 is never asked for */
         float c[4], centre;
         trni_act_near_row(p, side, octave < 0 ? trni_bits(0.25f * (float)at) : below, c, &centre);
-        if (octave < 0) near_rows->centre[at] = centre;
-        else near_rows->low_centre[8 * side + octave] = centre;
+        if (octave < 0)
+            near_rows->centre[at] = centre;
+        else
+            near_rows->low_centre[8 * side + octave] = centre;
         for (int j = 0; j < 4; j++) {
             const uint32_t magnitude = trni_bits(c[j]) & ~TRNI_F32_SIGN;
             most = magnitude > most ? magnitude : most;
-            if (octave < 0) near_rows->row[side][j][at] = c[j];
-            else near_rows->low[j][8 * side + octave] = c[j];
+            if (octave < 0)
+                near_rows->row[side][j][at] = c[j];
+            else
+                near_rows->low[j][8 * side + octave] = c[j];
         }
     }
     return most < 0x70000000u; /* 2^97: no cubic of |d| < 8 is a NaN */
@@ -552,8 +555,8 @@ TRNI_FN bool trni_act_near_scaling(trni_act_near *near_rows, const trni_act_plan
             near_rows->low[j][at] = c[j];
         }
         const float d = trni_float((uint32_t)(104 + p->shift[0]) << 23); /* half a bucket */
-        const float rest = trni_act_near_size(c[1]) * d + trni_act_near_size(c[2]) * (d * d) +
-                           trni_act_near_size(c[3]) * (d * d * d);
+        const float rest =
+            trni_act_near_size(c[1]) * d + trni_act_near_size(c[2]) * (d * d) + trni_act_near_size(c[3]) * (d * d * d);
         const float size = trni_act_near_size(c[0]);
         if (p->scale_sign && !(size > 0.125f && size < 8.0f && rest < 0.25f * size)) fits = false;
     }
@@ -566,8 +569,10 @@ enum { TRNI_ACT_NEAR_FROM = 4096 };
 TRNI_FN void trni_act_plan_near(trni_act_plan *p)
 {
     if (p->op != TRN_ACT_COUNT || !TRNI_X86 || !TRNI_INTRINSICS || p->isa == TRN_ISA_PORTABLE) return;
-    if (p->scaling != TRN_ACT_SCALING_NONE) p->has_near = trni_act_near_scaling(&p->near_rows, p);
-    else if (p->isa == TRN_ISA_AVX512) p->has_near = trni_act_near_fits(p) && trni_act_near_rows(&p->near_rows, p);
+    if (p->scaling != TRN_ACT_SCALING_NONE)
+        p->has_near = trni_act_near_scaling(&p->near_rows, p);
+    else if (p->isa == TRN_ISA_AVX512)
+        p->has_near = trni_act_near_fits(p) && trni_act_near_rows(&p->near_rows, p);
 }
 
 /* ---- evaluation, plain C ---- */
@@ -643,7 +648,7 @@ TRNI_INLINE float trni_act_simple(trn_act op, float param, float x)
     case TRN_ACT_SQUARE: return trni_act_canonical(x * x);
     case TRN_ACT_RELU: return trni_act_canonical(x <= 0.0f ? 0.0f : x);
     case TRN_ACT_PRELU: {
-        const float sloped = x * param; /* always, or loops are not vectors */
+        const float sloped = x * param;                   /* always, or loops are not vectors */
         const uint32_t below = 0u - (uint32_t)(x < 0.0f); /* a choice that gcc makes a vector of in AVX2, too */
         return trni_act_canonical(trni_float((trni_bits(sloped) & below) | (trni_bits(x) & ~below)));
     }
@@ -700,7 +705,7 @@ TRNI_FN void trni_act_run(const trni_act_plan *p, float *dst, const float *src, 
 #if TRNI_AARCH64 && TRNI_INTRINSICS
         (scaled ? trni_simd_act_scalings_neon : trni_simd_act_buckets_neon)(p, dst, src, n);
 #else
-        (scaled ? trni_act_scalings_for(p->isa) : trni_act_buckets_for(p->isa))(p, dst, src, n);
+    (scaled ? trni_act_scalings_for(p->isa) : trni_act_buckets_for(p->isa))(p, dst, src, n);
 #endif
 }
 

@@ -44,15 +44,15 @@ typedef enum trn_alu {
     TRN_ALU_LOGICAL_XOR,
     TRN_ALU_ABS_MAX,
     TRN_ALU_ABS_MIN,
-    TRN_ALU_POWER,     /* on GpSimd */
-    TRN_ALU_AVERAGE,   /* of tensor_partition_reduce */
-    TRN_ALU_ABS,       /* one operand: the other is not looked at */
+    TRN_ALU_POWER,   /* on GpSimd */
+    TRN_ALU_AVERAGE, /* of tensor_partition_reduce */
+    TRN_ALU_ABS,     /* one operand: the other is not looked at */
     TRN_ALU_SQUARE,
     TRN_ALU_RELU,
-    TRN_ALU_RSQRT,     /* on GpSimd */
+    TRN_ALU_RSQRT, /* on GpSimd */
     TRN_ALU_RECIPROCAL,
     TRN_ALU_LOGICAL_NOT,
-    TRN_ALU_INVERT,    /* bits */
+    TRN_ALU_INVERT, /* bits */
     TRN_ALU_BITWISE_AND,
     TRN_ALU_BITWISE_OR,
     TRN_ALU_BITWISE_XOR,
@@ -67,9 +67,9 @@ typedef struct trn_alu_info {
     trn_alu op;
     const char *name;
     trn_alu_kind kind;
-    int operands;          /* 2, or 1 */
-    bool reduces;          /* legal in tensor_reduce */
-    uint32_t identity;     /* what a reduction starts with: bits of a binary32 number, or of an integer */
+    int operands;      /* 2, or 1 */
+    bool reduces;      /* legal in tensor_reduce */
+    uint32_t identity; /* what a reduction starts with: bits of a binary32 number, or of an integer */
 } trn_alu_info;
 
 /* NULL for what is no operator. */
@@ -88,8 +88,10 @@ TRN_API trn_alu trn_alu_from_name(const char *name);
 TRN_API const trn_alu_info *trn_alu_info_of(trn_alu op)
 {
     enum { one = 0x3f800000, minus_inf = (int)0xff800000, inf = 0x7f800000 };
-#define TRNI_ROW(op, name, kind, operands, reduces, identity) \
-    { TRN_ALU_##op, name, TRN_ALU_##kind, operands, reduces, (uint32_t)(identity) }
+#define TRNI_ROW(op, name, kind, operands, reduces, identity)                                                          \
+    {                                                                                                                  \
+        TRN_ALU_##op, name, TRN_ALU_##kind, operands, reduces, (uint32_t)(identity)                                    \
+    }
     static const trn_alu_info table[TRN_ALU_COUNT] = {
         TRNI_ROW(BYPASS, "bypass", ARITHMETIC, 1, false, 0),
         TRNI_ROW(ADD, "add", ARITHMETIC, 2, true, 0),

@@ -167,7 +167,7 @@ static const char *const trni_bodies_needed __attribute__((used)) = TRNI_BODIES_
 #define TRN_ALLOW_FAST_MATH 0
 #endif
 #if TRNI_BODIES && !TRN_ALLOW_FAST_MATH
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ + 0) || \
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ + 0) ||                           \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
 #error "trnmath: fast-math flags change its bits; compile this file without them, or define TRN_ALLOW_FAST_MATH=1"
 #endif
@@ -180,14 +180,14 @@ TRNI_REQUIRE(sizeof 1.0 == sizeof(double),
 
 /* ---- status ---- */
 
-#define TRNI_STATUS_LIST(X)                                       \
-    X(TRN_OK, "ok")                                               \
-    X(TRN_EINVAL, "an argument is invalid")                       \
-    X(TRN_ESHAPE, "shapes or strides do not fit")                 \
-    X(TRN_EFORMAT, "a number format does not fit")                \
-    X(TRN_ELIMIT, "a limit of the hardware is exceeded")          \
-    X(TRN_ENOSPC, "not enough memory")                            \
-    X(TRN_EUNSUPPORTED, "not available on this generation or host") \
+#define TRNI_STATUS_LIST(X)                                                                                            \
+    X(TRN_OK, "ok")                                                                                                    \
+    X(TRN_EINVAL, "an argument is invalid")                                                                            \
+    X(TRN_ESHAPE, "shapes or strides do not fit")                                                                      \
+    X(TRN_EFORMAT, "a number format does not fit")                                                                     \
+    X(TRN_ELIMIT, "a limit of the hardware is exceeded")                                                               \
+    X(TRN_ENOSPC, "not enough memory")                                                                                 \
+    X(TRN_EUNSUPPORTED, "not available on this generation or host")                                                    \
     X(TRN_EIO, "a file or message could not be read or written")
 
 typedef enum trn_status {
@@ -333,7 +333,7 @@ extern void *trni_locale_use(void *locale) __asm__("uselocale");
 
 /* What vsnprintf writes, with a decimal point. */
 __attribute__((unused, format(TRNI_PRINTF, 3, 0))) static int trni_vprint(char *text, size_t size, const char *format,
-                                                                        va_list list)
+                                                                          va_list list)
 {
 #if defined(__GLIBC__)
     void *callers = trni_locale_use(trni_locale_new(1 << LC_NUMERIC, "C", NULL));
@@ -354,7 +354,7 @@ __attribute__((unused, format(TRNI_PRINTF, 3, 0))) static int trni_vprint(char *
 }
 
 __attribute__((unused, format(TRNI_PRINTF, 3, 4))) static int trni_print(char *text, size_t size, const char *format,
-                                                                       ...)
+                                                                         ...)
 {
     va_list list;
     va_start(list, format);
@@ -365,7 +365,7 @@ __attribute__((unused, format(TRNI_PRINTF, 3, 4))) static int trni_print(char *t
 
 /* Writes the sentence (when somebody wants it) and returns the status, so that a check is one line. */
 __attribute__((unused, format(TRNI_PRINTF, 3, 4))) static trn_status trni_fail(trn_error *error, trn_status status,
-                                                                           const char *format, ...)
+                                                                               const char *format, ...)
 {
     if (error) {
         va_list list;
@@ -456,7 +456,7 @@ TRNI_INLINE void trni_floats_end(const trni_fp_modes *callers)
 /* From here to the end of the block. Every parallel region has one, as each thread has its own modes; of another name
  * than that of the call around it. */
 #define TRNI_FLOATS TRNI_FLOATS_OF(block)
-#define TRNI_FLOATS_OF(scope) \
+#define TRNI_FLOATS_OF(scope)                                                                                          \
     const trni_fp_modes trni_floats_of_##scope __attribute__((cleanup(trni_floats_end), unused)) = trni_floats_begin()
 
 /* Flags that no macro shows (clang has some): looked for once in each file that holds bodies, when the first call of
@@ -481,9 +481,9 @@ TRNI_COLD trn_status trni_fp_refuse(trn_error *error)
 }
 
 /* The first line of a call that computes: no arguments or the wrong flags end it, and its floats are ours. */
-#define TRNI_ENTER(args)                     \
-    if (!(args)) return TRN_EINVAL;          \
-    TRNI_FLOATS_OF(call);                    \
+#define TRNI_ENTER(args)                                                                                               \
+    if (!(args)) return TRN_EINVAL;                                                                                    \
+    TRNI_FLOATS_OF(call);                                                                                              \
     if (trni_fp_flags()) return trni_fp_refuse((args)->error)
 
 #endif /* TRNI_BODIES */

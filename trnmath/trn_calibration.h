@@ -74,7 +74,7 @@ TRN_API trn_release trn_release_from_name(const char *name);
       "151 us (older)")                                                                                                \
     X(torus, 0.49, 0.49, "share", TRN_FITTED,                                                                          \
       "of links between chips of a server: the slope of 32 ranks' newer samples, and the 1 MB at which a mesh loses")  \
-    X(peer, 0.49, 0.49, "share", TRN_ASSUMED, "of the third ring, and between racks: as torus, by the same DMA")      \
+    X(peer, 0.49, 0.49, "share", TRN_ASSUMED, "of the third ring, and between racks: as torus, by the same DMA")       \
     X(switched, 0.49, 0.49, "share", TRN_ASSUMED, "of ports of a NeuronLink switch: as torus; nothing published")      \
     X(efa, 0.8, 0.8, "share", TRN_FITTED, "of network cards: two Trainium1 instances from 64 MiB on")                  \
     X(hbm, 0.325, 0.325, "share", TRN_FITTED,                                                                          \

@@ -68,15 +68,15 @@ TRN_API trn_status trn_calibration_fit(const trn_calibration_fit_args *args, trn
 #if TRNI_BODIES
 
 /* field, the least, the most. */
-#define TRNI_FITTED_FIELDS(X)  \
-    X(launch_s, 1e-8, 1)       \
-    X(instance_s, 1e-8, 1)     \
-    X(step_s, 1e-9, 1e-2)      \
-    X(torus, 0.01, 1)          \
-    X(peer, 0.01, 1)           \
-    X(switched, 0.01, 1)       \
-    X(efa, 0.01, 1)            \
-    X(hbm, 0.01, 1)            \
+#define TRNI_FITTED_FIELDS(X)                                                                                          \
+    X(launch_s, 1e-8, 1)                                                                                               \
+    X(instance_s, 1e-8, 1)                                                                                             \
+    X(step_s, 1e-9, 1e-2)                                                                                              \
+    X(torus, 0.01, 1)                                                                                                  \
+    X(peer, 0.01, 1)                                                                                                   \
+    X(switched, 0.01, 1)                                                                                               \
+    X(efa, 0.01, 1)                                                                                                    \
+    X(hbm, 0.01, 1)                                                                                                    \
     X(dma, 0.01, 1)
 
 typedef struct trni_fitted_field {
@@ -90,7 +90,7 @@ typedef struct trni_fitted_field {
 typedef struct trni_fit_line {
     trn_algorithm algorithm;
     bool single_step; /* a mesh's all_reduce, which AUTO knows beside the mesh's own */
-    int leader; /* the sample whose line of this algorithm has the times */
+    int leader;       /* the sample whose line of this algorithm has the times */
     int steps;
     double ideal_latency_s, ideal_slope; /* by which a schedule is recognised */
     double latency_s, slope;             /* of a leader, at the shares that were asked last */

@@ -254,8 +254,10 @@ TRNI_FN trn_status trni_run_job(trni_collective_job *job, bool reduces)
 {
     trn_status status = trni_stage_in(&job->views);
     trni_arith_init(&job->arith, job->a, job->views.wire, job->views.isa);
-    if (status == TRN_OK && reduces) status = trni_run_reduction(job);
-    else if (status == TRN_OK) trni_run_moves(job);
+    if (status == TRN_OK && reduces)
+        status = trni_run_reduction(job);
+    else if (status == TRN_OK)
+        trni_run_moves(job);
     if (status == TRN_OK) status = trni_stage_out(&job->views);
     free(job->views.memory);
     return status;

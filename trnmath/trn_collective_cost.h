@@ -53,12 +53,12 @@ typedef struct trn_cost {
     double bus_bytes_per_s; /* the same as traffic per rank ("busbw") */
     double expected_s;      /* at what the runtime is expected to reach (trn_calibration.h); never below time_s */
     double expected_low_s, expected_high_s; /* four of five published times lie within such a range */
-    double launch_s;        /* of expected_s: what is there before the first byte moves, hosts included */
+    double launch_s;           /* of expected_s: what is there before the first byte moves, hosts included */
     double expected_latency_s; /* what 0 bytes are expected to take, launch_s included */
     double expected_link_s, expected_memory_s; /* the fullest links, and the slower of HBM and DMA, at those rates */
-    int steps;              /* that cost latency */
+    int steps;                                 /* that cost latency */
     trn_algorithm algorithm;
-    bool single_step;       /* a mesh's all-reduce in one step */
+    bool single_step; /* a mesh's all-reduce in one step */
     char bottleneck[64];
 } trn_cost;
 
@@ -226,7 +226,8 @@ TRNI_FN void trni_bottleneck(const trni_layout *l, const trni_times *t, double b
     const trn_topology *net = l->ask->net;
     const size_t capacity = sizeof cost->bottleneck;
     trn_link link;
-    if (cost->time_s <= 0) trni_copy_text(cost->bottleneck, capacity, "nothing to do");
+    if (cost->time_s <= 0)
+        trni_copy_text(cost->bottleneck, capacity, "nothing to do");
     else if (t->latency_s >= bytes * t->slope_s)
         snprintf(cost->bottleneck, capacity, "latency of %d step%s", t->steps, t->steps == 1 ? "" : "s");
     else if (t->link_s >= t->hbm_s && t->link_s >= t->dma_s && t->link >= 0 && trn_topology_link(net, t->link, &link)) {
@@ -235,8 +236,10 @@ TRNI_FN void trni_bottleneck(const trni_layout *l, const trni_times *t, double b
         if (up || down)
             snprintf(cost->bottleneck, capacity, "%.12s %s chip %d", level, up ? "port out of" : "port into",
                      up ? link.from : link.to);
-        else snprintf(cost->bottleneck, capacity, "%.12s link %d -> %d", level, link.from, link.to);
-    } else trni_copy_text(cost->bottleneck, capacity, t->hbm_s >= t->dma_s ? "HBM" : "DMA engines");
+        else
+            snprintf(cost->bottleneck, capacity, "%.12s link %d -> %d", level, link.from, link.to);
+    } else
+        trni_copy_text(cost->bottleneck, capacity, t->hbm_s >= t->dma_s ? "HBM" : "DMA engines");
 }
 
 TRNI_FN void trni_cost_answer(const trni_layout *l, const trni_pick *c, trn_cost *cost)

@@ -51,7 +51,7 @@ typedef struct trn_convert_args {
     uint64_t index;        /* trn_random_field(seed, stream, index + i); 0, or where a part begins in its whole */
     int sr_bits;           /* random bits per element, 1..32; 0 means 32 */
     bool sr_carry_to_inf;  /* stochastic: may a value between the maximum and the next step become infinity? */
-    bool integers_once;     /* I32 and U32: the exact integer is rounded once, to F32 too; other sources do not care */
+    bool integers_once;    /* I32 and U32: the exact integer is rounded once, to F32 too; other sources do not care */
     trn_xorwow_vector *xorwow; /* optional: stochastic rounding draws from here instead, see below */
     trn_isa isa;               /* 0 = the best of this host; the bits do not depend on it */
     trn_error *error;          /* optional */
@@ -72,13 +72,13 @@ TRN_API trn_status trn_convert(const trn_convert_args *args);
 /* ---- the plan: everything that is decided once per call ---- */
 
 typedef enum trni_convert_limit {
-    TRNI_CONVERT_CHUNK = 1024,        /* elements per pass through the stages: all buffers stay in the first cache */
-    TRNI_CONVERT_DRAW = 512,          /* the same, when the generator is faster than the next values come from memory */
-    TRNI_CONVERT_TILE = 16384,        /* elements per tile: the unit that threads share out; without threads, all */
-    TRNI_CONVERT_SQUARE = 64,         /* tile edge when one side is transposed */
-    TRNI_CONVERT_SHORT = 16,          /* an inner axis shorter than this gives way to a longer one */
-    TRNI_CONVERT_PARALLEL = 1 << 17,  /* elements from which threads pay for being woken */
-    TRNI_CONVERT_STREAM = 8 << 20     /* bytes of dst from which stores bypass the caches */
+    TRNI_CONVERT_CHUNK = 1024,       /* elements per pass through the stages: all buffers stay in the first cache */
+    TRNI_CONVERT_DRAW = 512,         /* the same, when the generator is faster than the next values come from memory */
+    TRNI_CONVERT_TILE = 16384,       /* elements per tile: the unit that threads share out; without threads, all */
+    TRNI_CONVERT_SQUARE = 64,        /* tile edge when one side is transposed */
+    TRNI_CONVERT_SHORT = 16,         /* an inner axis shorter than this gives way to a longer one */
+    TRNI_CONVERT_PARALLEL = 1 << 17, /* elements from which threads pay for being woken */
+    TRNI_CONVERT_STREAM = 8 << 20    /* bytes of dst from which stores bypass the caches */
 } trni_convert_limit;
 
 typedef struct trni_convert_axis {
@@ -104,11 +104,11 @@ typedef struct trni_convert_plan {
     bool in_place;
     bool stream;
     bool stochastic;
-    bool encodes, decodes;       /* one of the two does it all, and the other is not used */
-    bool once;                   /* integers pass by binary32: of the encoder, only its format and mode are used */
-    trni_lookup *lookup;         /* a table does it all; or NULL */
-    trni_convert_draw *draw;     /* words come from a generator with a state: one thread, row-major; or NULL */
-    int rank; /* >= 2: the last two axes are the tile's rows and columns */
+    bool encodes, decodes;   /* one of the two does it all, and the other is not used */
+    bool once;               /* integers pass by binary32: of the encoder, only its format and mode are used */
+    trni_lookup *lookup;     /* a table does it all; or NULL */
+    trni_convert_draw *draw; /* words come from a generator with a state: one thread, row-major; or NULL */
+    int rank;                /* >= 2: the last two axes are the tile's rows and columns */
     trni_convert_axis axis[TRN_MAX_RANK + 1];
     int64_t elements, tile_rows, tile_columns, row_tiles, column_tiles, tiles;
     trni_encoder encoder; /* what follows is filled where it is used: clearing all of it would take as long as a */
@@ -140,8 +140,10 @@ TRNI_FN void trni_convert_fields(const trni_convert_plan *p, uint32_t *field, si
     const trn_convert_args *a = p->args;
     const int bits = a->sr_bits ? a->sr_bits : 32;
     const uint64_t first = a->index + (uint64_t)index; /* the position may pass 2^64 and go on at 0 */
-    if (p->draw) trni_convert_draw_fields(p->draw, field, n, bits, p->isa);
-    else if (step == 1) trn_random_fields(field, n, bits, a->seed, a->stream, first, p->isa);
+    if (p->draw)
+        trni_convert_draw_fields(p->draw, field, n, bits, p->isa);
+    else if (step == 1)
+        trn_random_fields(field, n, bits, a->seed, a->stream, first, p->isa);
     else
         for (size_t i = 0; i < n; i++)
             field[i] = trn_random_field(a->seed, a->stream, first + (uint64_t)i * (uint64_t)step, bits);
@@ -166,10 +168,14 @@ TRNI_FN void trni_convert_stages(const trni_convert_plan *p, char *dst, const ch
 /* Contiguous elements without a second stage; false where one is needed. */
 TRNI_FN bool trni_convert_direct(const trni_convert_plan *p, char *dst, const char *src, size_t n)
 {
-    if (p->encodes) trni_encoder_run(&p->encoder, dst, src, NULL, n);
-    else if (p->decodes) trni_decoder_run(&p->decoder, dst, src, n);
-    else if (p->lookup) p->lookup(p->table, dst, src, n);
-    else return false;
+    if (p->encodes)
+        trni_encoder_run(&p->encoder, dst, src, NULL, n);
+    else if (p->decodes)
+        trni_decoder_run(&p->decoder, dst, src, n);
+    else if (p->lookup)
+        p->lookup(p->table, dst, src, n);
+    else
+        return false;
     return true;
 }
 
@@ -205,8 +211,10 @@ TRNI_FN void trni_convert_run_chunks(const trni_convert_plan *p, const trni_conv
         }
         if (!trni_convert_direct(p, y, x, n))
             trni_convert_stages(p, y, x, n, r->index + i * r->index_step, r->index_step);
-        if (stream) trni_stream(dst, out, n * p->dst_bytes, src, 64 / p->dst_bytes * p->src_bytes);
-        else if (apart) trni_move(dst, r->dst_step, (const char *)out, (int64_t)p->dst_bytes, p->dst_bytes, n);
+        if (stream)
+            trni_stream(dst, out, n * p->dst_bytes, src, 64 / p->dst_bytes * p->src_bytes);
+        else if (apart)
+            trni_move(dst, r->dst_step, (const char *)out, (int64_t)p->dst_bytes, p->dst_bytes, n);
     }
 }
 
@@ -214,11 +222,13 @@ TRNI_FN void trni_convert_run_one(const trni_convert_plan *p, const trni_convert
 {
     const bool contiguous = r->src_step == (int64_t)p->src_bytes && r->dst_step == (int64_t)p->dst_bytes;
     const size_t n = (size_t)r->n;
-    if (p->copy) trni_move(r->dst, r->dst_step, r->src, r->src_step, p->dst_bytes, n);
+    if (p->copy)
+        trni_move(r->dst, r->dst_step, r->src, r->src_step, p->dst_bytes, n);
     else if (contiguous && !p->in_place &&
              (p->stream ? trni_convert_past(p, r->dst, r->src, n) : trni_convert_direct(p, r->dst, r->src, n)))
         return;
-    else trni_convert_run_chunks(p, r);
+    else
+        trni_convert_run_chunks(p, r);
 }
 
 TRNI_DRIVER void trni_convert_tile(const trni_convert_plan *p, int64_t tile)

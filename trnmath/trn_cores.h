@@ -174,7 +174,7 @@ TRN_API trn_status trn_cores_run(trn_cores *cores, trn_cores_kernel *kernel, voi
         return trni_fail(cores->args.error, TRN_EINVAL, kernel ? "these cores have ended" : "kernel is null");
     cores->work->kernel = kernel;
     cores->work->user = user;
-    for (int r = 0; r < cores->ranks; r++) cores->work->post[r].state = TRNI_CORES_READY;
+    for (int r = 0; r < cores->ranks; r++) cores->work->message[r].state = TRNI_CORES_READY;
     cores->work->over = false;
     const bool alone = cores->ranks == 1 && !cores->args.exchange;
     const trn_status status = alone ? trni_cores_run_alone(cores) : trni_cores_run_threads(cores);
@@ -213,14 +213,14 @@ TRN_API trn_status trn_cores_sendrecv(trn_cores_rank *self, const trn_cores_send
     return trni_cores_call_run(self, TRNI_CORES_SENDRECV, &ask, args->error);
 }
 
-#define TRNI_CORES_COLLECTIVE(name, op)                                                            \
-    TRN_API trn_status trn_cores_##name(trn_cores_rank *self, const trn_cores_collective_args *args) \
-    {                                                                                              \
-        TRNI_FLOATS;                                                                               \
-        trni_cores_ask ask;                                                                        \
-        memset(&ask, 0, sizeof ask);                                                               \
-        ask.collective = *args;                                                                    \
-        return trni_cores_call_run(self, TRNI_CORES_##op, &ask, args->error);                      \
+#define TRNI_CORES_COLLECTIVE(name, op)                                                                                \
+    TRN_API trn_status trn_cores_##name(trn_cores_rank *self, const trn_cores_collective_args *args)                   \
+    {                                                                                                                  \
+        TRNI_FLOATS;                                                                                                   \
+        trni_cores_ask ask;                                                                                            \
+        memset(&ask, 0, sizeof ask);                                                                                   \
+        ask.collective = *args;                                                                                        \
+        return trni_cores_call_run(self, TRNI_CORES_##op, &ask, args->error);                                          \
     }
 
 TRN_API trn_status trn_cores_mesh_group(const trn_cores *cores, const trn_mesh *mesh, const int *axis, int axes,

@@ -125,18 +125,18 @@ typedef struct trn_matmul_cost_args {
     int64_t m, n, k;               /* dst [m, n] = a [m, k] b [k, n]; any may be 0 */
     trn_split split;               /* trn_matmul_system_cost only */
     trn_format a_format;
-    trn_format b_format;   /* unset = a_format */
+    trn_format b_format;    /* unset = a_format */
     trn_format dst_format;  /* unset = F32 for F32 and TF32 operands, I32 for INT8, a's for transposes, else BF16 */
     trn_format psum_format; /* unset = F32; BF16 on Trainium3: half of PSUM's bytes, longer instructions */
     trn_matmul_mode mode;
     trn_operand stationary;
-    int sparse_m, sparse_n; /* m of n elements of a along K are stored, such as 4 and 16; 0, 0 = all */
-    bool fp32r;             /* F32 operands are read as TF32, in one pass */
+    int sparse_m, sparse_n;          /* m of n elements of a along K are stored, such as 4 and 16; 0, 0 = all */
+    bool fp32r;                      /* F32 operands are read as TF32, in one pass */
     bool is_a_onezero, is_b_onezero; /* known to hold zeros and ones: half the cost of F32 */
-    bool pack_tiles;        /* row and column tiling where K or the stationary operand is short */
-    bool throttle;          /* TensorE begins cold */
-    bool accumulate;       /* dst is read before it is written */
-    bool operands_in_sbuf; /* a, b and dst stay in SBUF: no traffic, no start-up; they must fit */
+    bool pack_tiles;                 /* row and column tiling where K or the stationary operand is short */
+    bool throttle;                   /* TensorE begins cold */
+    bool accumulate;                 /* dst is read before it is written */
+    bool operands_in_sbuf;           /* a, b and dst stay in SBUF: no traffic, no start-up; they must fit */
     trn_error *error;
 } trn_matmul_cost_args;
 
@@ -179,7 +179,7 @@ typedef struct trn_system_cost {
     double time_s;
     double flops;
     double tflops;
-    double spec_tflops;      /* published, whole system; NaN when there is none */
+    double spec_tflops; /* published, whole system; NaN when there is none */
     double fraction_of_spec;
 } trn_system_cost;
 
@@ -222,9 +222,9 @@ typedef struct trni_cost {
     const trn_core_spec *core;
     trni_speed speed;
     double m, n, k;
-    double tile_k;       /* rows of K in one instruction */
-    double longest;      /* moving columns of one instruction */
-    double psum_columns; /* of one partition */
+    double tile_k;                      /* rows of K in one instruction */
+    double longest;                     /* moving columns of one instruction */
+    double psum_columns;                /* of one partition */
     double a_bytes, b_bytes, dst_bytes; /* of one element, MX scales included */
     double spec_flops_per_s;            /* of one core; 0 = not published */
     trn_operand stationary;
@@ -258,8 +258,8 @@ TRNI_FN trn_status trni_cost_sizes(const trn_matmul_cost_args *args)
 TRNI_FN const trn_chip_spec *trni_cost_chip(const trn_matmul_cost_args *args)
 {
     const trn_format a = args->a_format, b = args->b_format;
-    const bool newest = args->mode == TRN_MODE_MX || a == TRN_F8_E4M3FN || b == TRN_F8_E4M3FN || a == TRN_F4_E2M1 ||
-                        b == TRN_F4_E2M1;
+    const bool newest =
+        args->mode == TRN_MODE_MX || a == TRN_F8_E4M3FN || b == TRN_F8_E4M3FN || a == TRN_F4_E2M1 || b == TRN_F4_E2M1;
     if (args->system) return args->system->server->chip;
     return trn_chip_spec_of(args->generation == TRN_GENERATION_DEFAULT && newest ? TRN_TRAINIUM3 : args->generation);
 }
@@ -275,15 +275,16 @@ TRNI_FN trni_cost_formats trni_cost_formats_of(const trn_matmul_cost_args *args)
     const trn_format a = args->a_format, b = args->b_format && !transpose ? args->b_format : a;
     const trn_format narrow = a == TRN_I8 ? TRN_I32 : TRN_BF16, wide = transpose ? a : TRN_F32;
     const trni_cost_formats f = { a, b,
-                                  args->dst_format ? args->dst_format : trn_format_bits(a) == 32 ? wide
-                                  : transpose && trn_format_bits(a) == 16                        ? a
-                                                                                                 : narrow,
+                                  args->dst_format                        ? args->dst_format
+                                  : trn_format_bits(a) == 32              ? wide
+                                  : transpose && trn_format_bits(a) == 16 ? a
+                                                                          : narrow,
                                   args->psum_format ? args->psum_format : TRN_F32 };
     return f;
 }
 
 TRNI_DRIVER trn_status trni_cost_check(const trn_matmul_cost_args *args, const trn_chip_spec *chip,
-                                   const trni_cost_formats *f)
+                                       const trni_cost_formats *f)
 {
     if (!chip) return trni_fail(args->error, TRN_EINVAL, "generation is %d, not a generation", (int)args->generation);
     if (args->system && args->generation && chip->core->generation != args->generation)
@@ -309,7 +310,7 @@ TRNI_DRIVER trn_status trni_cost_check(const trn_matmul_cost_args *args, const t
 /* Bytes of one element as it lies in HBM: with its share of a block's scale, or its tag if it is stored at all. */
 TRNI_FN double trni_cost_bytes(const trn_matmul_cost_args *args, trn_matmul_mode mode, trn_format format, bool sparse)
 {
-    const double bits = trn_format_bits(format); /* FP4 travels packed */
+    const double bits = trn_format_bits(format);           /* FP4 travels packed */
     if (mode == TRN_MODE_MX) return (bits + 8.0 / 32) / 8; /* one E8M0 byte for 32 elements */
     return mode == TRN_MODE_SPARSE && sparse ? (bits + 4) * args->sparse_m / args->sparse_n / 8 : bits / 8;
 }
@@ -321,9 +322,15 @@ TRNI_FN trn_status trni_cost_resolve(const trn_matmul_cost_args *args, trni_cost
     trn_status status = trni_cost_check(args, chip, &f);
     if (status != TRN_OK) return status;
     const trn_core_spec *core = chip->core;
-    const trni_speed_args speed = { core, args->mode, { f.a, f.b }, { "a_format", "b_format" },
-                                    { args->is_a_onezero, args->is_b_onezero }, args->fp32r, args->sparse_m,
-                                    args->sparse_n, args->error };
+    const trni_speed_args speed = { core,
+                                    args->mode,
+                                    { f.a, f.b },
+                                    { "a_format", "b_format" },
+                                    { args->is_a_onezero, args->is_b_onezero },
+                                    args->fp32r,
+                                    args->sparse_m,
+                                    args->sparse_n,
+                                    args->error };
     if ((status = trni_speed_resolve(&speed, &c->speed)) != TRN_OK) return status;
 
     c->chip = chip;
@@ -513,11 +520,11 @@ TRNI_FN void trni_cost_text(const trni_cost *c, const char *blocking, trn_core_c
     int used = snprintf(out->text, sizeof out->text, "%s", out->limit_name);
     if (out->tensor_cycles > 0)
         used += trni_print(out->text + used, sizeof out->text - (size_t)used,
-                         "; %s is stationary in %.0f cycles (%s would be in %.0f); %s", held, out->tensor_cycles, rival,
-                         out->rival_cycles, blocking);
+                           "; %s is stationary in %.0f cycles (%s would be in %.0f); %s", held, out->tensor_cycles,
+                           rival, out->rival_cycles, blocking);
     if (out->tensor_cycles > 0 && !c->in_sbuf)
         trni_print(out->text + used, sizeof out->text - (size_t)used, ", a read %.0f and b %.0f times", out->a_reads,
-                 out->b_reads);
+                   out->b_reads);
 }
 
 TRNI_FN void trni_cost_core(const trni_cost *c, trn_core_cost *out)
@@ -535,7 +542,7 @@ TRNI_FN void trni_cost_core(const trni_cost *c, trn_core_cost *out)
 
     const bool transpose = c->speed.mode == TRN_MODE_TRANSPOSE;
     const double pe = (double)c->core->pe_rows * c->core->pe_columns;
-    const double peak_cycle = 2 * pe * c->speed.products / c->speed.passes; /* flops */
+    const double peak_cycle = 2 * pe * c->speed.products / c->speed.passes;               /* flops */
     const double useful = transpose ? c->m * c->k * c->speed.passes / c->core->pe_columns /* cycles of full tiles */
                                     : 2 * c->m * c->n * c->k / peak_cycle;
     out->flops = transpose ? 0 : 2 * c->m * c->n * c->k;
@@ -586,8 +593,8 @@ TRNI_FN void trni_cost_grid(const trn_matmul_cost_args *args, trni_cost c, int64
     if (c.speed.mode == TRN_MODE_TRANSPOSE) c.k = c.n;
     if (trni_cost_fits(&c, NULL) != TRN_OK) return;
     trni_cost_core(&c, &core);
-    if (out->cores_m > 0 && (core.time_s > out->core.time_s ||
-                             (core.time_s >= out->core.time_s && core.bytes >= out->core.bytes)))
+    if (out->cores_m > 0 &&
+        (core.time_s > out->core.time_s || (core.time_s >= out->core.time_s && core.bytes >= out->core.bytes)))
         return;
     out->core = core;
     out->cores_m = (double)cores_m;

@@ -135,6 +135,7 @@ TRNI_COLD bool trni_host_has_pairs(const trni_host *h) { return h->leaf7[0] >= 1
 #if defined(TRN_NO_INTRINSICS)
 TRNI_COLD bool trni_host_pairs_pay(void) { return false; }
 #else
+/* clang-format off */
 #define TRNI_RACE_EACH(registers, instruction) ".irp r," registers "\n\t" instruction "\n\t.endr\n\t"
 #define TRNI_RACE(name, instruction)                                                                                   \
     TRNI_COLD uint64_t trni_race_##name(void)                                                                          \
@@ -157,6 +158,7 @@ TRNI_RACE(multiply_adds, "vfmadd231ps")
 TRNI_RACE(pairs, "vdpbf16ps")
 #undef TRNI_RACE
 #undef TRNI_RACE_EACH
+/* clang-format on */
 
 TRNI_COLD bool trni_host_pairs_pay(void)
 {
@@ -203,8 +205,8 @@ enum {
     TRNI_HOST_DOTS = 1 << 16,
     TRNI_UNIT_SHIFT = 17, /* the matrix unit that is used where nothing is forced, a trn_isa */
     TRNI_UNIT_MASK = 0xf,
-    TRNI_UNIT_PASSES = 1 << 24, /* array/matrix_unit.h has tried the host's tiles, and they are what they should be, */
-    TRNI_UNIT_FAILS = 1 << 25,  /* or are not */
+    TRNI_UNIT_PASSES = 1 << 24,  /* array/matrix_unit.h has tried the host's tiles, and they are what they should be, */
+    TRNI_UNIT_FAILS = 1 << 25,   /* or are not */
     TRNI_PAIRS_PASSES = 1 << 26, /* array/matmul_pairs.h, likewise */
     TRNI_PAIRS_FAILS = 1 << 27
 };
@@ -232,8 +234,10 @@ TRNI_COLD int trni_isa_detect(void)
     if (found >> TRN_ISA_AVX512 & 1) {
         if (trni_host_has_pairs(&host)) found |= 1 << TRN_ISA_AVX512_BF16;
         if (trni_host_has_tiles(&host) && trni_tiles_permitted()) found |= 1 << TRN_ISA_AMX;
-        if (found >> TRN_ISA_AMX & 1) unit = TRN_ISA_AMX;
-        else if ((found >> TRN_ISA_AVX512_BF16 & 1) && trni_host_pairs_pay()) unit = TRN_ISA_AVX512_BF16;
+        if (found >> TRN_ISA_AMX & 1)
+            unit = TRN_ISA_AMX;
+        else if ((found >> TRN_ISA_AVX512_BF16 & 1) && trni_host_pairs_pay())
+            unit = TRN_ISA_AVX512_BF16;
     }
 #endif
     if (TRNI_AARCH64) found |= 1 << TRN_ISA_NEON;
@@ -262,10 +266,7 @@ TRNI_FN int trni_isa_known(void)
     return known ? known : trni_isa_remember(trni_isa_detect());
 }
 
-TRN_API bool trn_isa_supported(trn_isa isa)
-{
-    return (unsigned)isa < TRN_ISA_COUNT && (trni_isa_known() >> isa & 1);
-}
+TRN_API bool trn_isa_supported(trn_isa isa) { return (unsigned)isa < TRN_ISA_COUNT && (trni_isa_known() >> isa & 1); }
 
 TRN_API trn_isa trn_isa_default(void)
 {
@@ -352,10 +353,11 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 #define TRNI_KERNEL_STREAM TRNI_KERNEL
 #define TRNI_WIDE __attribute__((min_vector_width(512)))
 #else
-#define TRNI_KERNEL                                                                                              \
-    inline __attribute__((unused, optimize("O3", "no-tree-pre", "no-gcse", "no-schedule-insns2", "no-tree-vrp",     \
-                                           "no-unswitch-loops", "no-predictive-commoning", "no-split-paths",        \
-                                           "no-split-loops", "no-tree-slp-vectorize", "no-version-loops-for-strides")))
+#define TRNI_KERNEL                                                                                                    \
+    inline                                                                                                             \
+        __attribute__((unused, optimize("O3", "no-tree-pre", "no-gcse", "no-schedule-insns2", "no-tree-vrp",           \
+                                        "no-unswitch-loops", "no-predictive-commoning", "no-split-paths",              \
+                                        "no-split-loops", "no-tree-slp-vectorize", "no-version-loops-for-strides")))
 #define TRNI_KERNEL_STREAM inline __attribute__((unused, optimize("O3", "no-schedule-insns2", "no-tree-vrp")))
 #define TRNI_WIDE
 #endif
@@ -383,8 +385,8 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
 /* gcc 12 warns of its own <avx512fintrin.h>, where what stands for an undefined register is initialised with itself
  * (GCC bug 105593); SIMD kernels stand between these two, so that the warning does not reach programs. */
 #if !TRNI_CLANG
-#define TRNI_SIMD_BEGIN                                                                                          \
-    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")                     \
+#define TRNI_SIMD_BEGIN                                                                                                \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")                         \
         _Pragma("GCC diagnostic ignored \"-Wuninitialized\"")
 #define TRNI_SIMD_END _Pragma("GCC diagnostic pop")
 #else
@@ -400,39 +402,41 @@ enum { TRNI_LINE = 64 }; /* bytes of one */
 #if TRNI_CLANG
 #define TRNI_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))) TRNI_WIDE
 #else
-#define TRNI_TARGET_AVX512 \
+#define TRNI_TARGET_AVX512                                                                                             \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,prefer-vector-width=512")))
 #endif
 
 /* The kernels of one name, and which of them an instruction set runs. */
-#define TRNI_DISPATCH_FOR(name, params, choice)                     \
-    typedef void name##_fn params;                               \
-    TRNI_FN name##_fn *name##_for(trn_isa isa)                   \
-    {                                                            \
-        (void)isa; /* on aarch64 the baseline is NEON already */ \
-        return choice;                                           \
+#define TRNI_DISPATCH_FOR(name, params, choice)                                                                        \
+    typedef void name##_fn params;                                                                                     \
+    TRNI_FN name##_fn *name##_for(trn_isa isa)                                                                         \
+    {                                                                                                                  \
+        (void)isa; /* on aarch64 the baseline is NEON already */                                                       \
+        return choice;                                                                                                 \
     }
-#define TRNI_DISPATCH_ONE(name, params, args)                                        \
-    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; } \
+#define TRNI_DISPATCH_ONE(name, params, args)                                                                          \
+    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; }                                      \
     TRNI_DISPATCH_FOR(name, params, name##_portable)
 
 #if TRNI_X86
-#define TRNI_DISPATCH(name, params, args)                                                    \
-    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; }         \
-    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }     \
-    TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body args; } \
-    TRNI_DISPATCH_FOR(name, params,                                                          \
-                   isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : name##_portable)
-#define TRNI_DISPATCH_AVX2(name, params, args)                                           \
-    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; }     \
-    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; } \
+#define TRNI_DISPATCH(name, params, args)                                                                              \
+    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; }                                      \
+    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }                                  \
+    TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body args; }                              \
+    TRNI_DISPATCH_FOR(name, params,                                                                                    \
+                      isa == TRN_ISA_AVX512 ? name##_avx512                                                            \
+                      : isa == TRN_ISA_AVX2 ? name##_avx2                                                              \
+                                            : name##_portable)
+#define TRNI_DISPATCH_AVX2(name, params, args)                                                                         \
+    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; }                                      \
+    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }                                  \
     TRNI_DISPATCH_FOR(name, params, isa == TRN_ISA_PORTABLE ? name##_portable : name##_avx2)
-#define TRNI_DISPATCH_FAST(name, params, args)                                               \
-    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }     \
-    TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body args; } \
+#define TRNI_DISPATCH_FAST(name, params, args)                                                                         \
+    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }                                  \
+    TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body args; }                              \
     TRNI_DISPATCH_FOR(name, params, isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : NULL)
-#define TRNI_DISPATCH_FAST_AVX2(name, params, args)                                      \
-    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; } \
+#define TRNI_DISPATCH_FAST_AVX2(name, params, args)                                                                    \
+    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }                                  \
     TRNI_DISPATCH_FOR(name, params, isa == TRN_ISA_PORTABLE ? NULL : name##_avx2)
 #else
 #define TRNI_DISPATCH TRNI_DISPATCH_ONE

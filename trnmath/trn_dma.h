@@ -233,9 +233,9 @@ TRNI_FN void trni_dma_index_init(trni_frame *f, trni_dma_index *x, const trn_ten
 typedef struct trni_dma_plan {
     trni_span dst, src;
     trni_dma_index index;
-    bool scatter;         /* the index is dst's */
-    bool copies;          /* one format: bits move */
-    bool adds;            /* dst += src */
+    bool scatter; /* the index is dst's */
+    bool copies;  /* one format: bits move */
+    bool adds;    /* dst += src */
     trni_alu_kernel add;
 } trni_dma_plan;
 
@@ -715,8 +715,7 @@ TRNI_FN trn_status trni_dma_modify(trni_frame *f, const trn_dma_compute_args *a)
                         a->scatter ? &a->dst : data, a->scatter ? "dst" : name, a->oob_mode);
     trni_frame_apart(f, &a->dst, "dst", &a->index, "index");
     if (f->status || trn_tensor_elements(a->dst) == 0 || trn_tensor_elements(*data) == 0) return f->status;
-    if (a->unique_indices && a->scatter)
-        f->status = trni_dma_check_unique(&plan.index, data->shape[0], f->how.error);
+    if (a->unique_indices && a->scatter) f->status = trni_dma_check_unique(&plan.index, data->shape[0], f->how.error);
     if (f->status) return f->status;
     trni_dma_plan_init(&plan, f, &a->dst, data, true);
     plan.scatter = a->scatter;

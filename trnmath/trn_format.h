@@ -110,7 +110,7 @@ TRN_API const trn_format_info *trn_format_info_of(trn_format format);
 TRN_API const char *trn_format_name(trn_format format);
 TRN_API int trn_format_bits(trn_format format);
 TRN_API size_t trn_format_bytes(trn_format format);
-TRN_API bool trn_format_is_float(trn_format format);   /* a sign, an exponent and a mantissa: not E8M0 */
+TRN_API bool trn_format_is_float(trn_format format); /* a sign, an exponent and a mantissa: not E8M0 */
 TRN_API bool trn_format_is_integer(trn_format format);
 
 /* Exact case. Beware of one false friend: NKI's and ml_dtypes' "float8_e4m3" is the format that ends at 240, while
@@ -319,7 +319,8 @@ TRN_API trn_status trn_format_read(trn_format *format, const char *text, trn_err
     if (found == TRN_FORMAT_UNSET || !format)
         return trni_fail(error, TRN_EINVAL,
                          "'%.60s' is no number format; there are float32, tfloat32, bfloat16, float16, "
-                         "float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e3m4 and others", name);
+                         "float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e3m4 and others",
+                         name);
     *format = found;
     return TRN_OK;
 }

@@ -330,9 +330,9 @@ TRN_API trn_status trn_iota(const trn_iota_args *args)
         }                                                                                                              \
     }                                                                                                                  \
     TRNI_DISPATCH(trni_affine_pick##bits,                                                                              \
-               (trni_any##bits * r, const trni_any##bits *a, const trni_any##bits *b, const uint32_t *value,           \
-                unsigned want, size_t n),                                                                              \
-               (r, a, b, value, want, n))
+                  (trni_any##bits * r, const trni_any##bits *a, const trni_any##bits *b, const uint32_t *value,        \
+                   unsigned want, size_t n),                                                                           \
+                  (r, a, b, value, want, n))
 
 TRNI_AFFINE_PICK(8)
 TRNI_AFFINE_PICK(16)
@@ -379,8 +379,8 @@ TRNI_FN void trni_affine_work(const void *plan, int64_t p, int64_t f, int64_t n)
         return;
     }
     const float *x = trni_span_read(&my->on_true, p, f, n, a);
-    trni_affine_pick32_for(my->dst.isa)((trni_any32 *)r, (const trni_any32 *)x,
-                                        (const trni_any32 *)my->on_false.value, value, my->want, (size_t)n);
+    trni_affine_pick32_for(my->dst.isa)((trni_any32 *)r, (const trni_any32 *)x, (const trni_any32 *)my->on_false.value,
+                                        value, my->want, (size_t)n);
     trni_span_write(&my->dst, p, f, n, r);
 }
 

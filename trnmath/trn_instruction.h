@@ -45,26 +45,26 @@ TRN_API const char *trn_engine_name(trn_engine engine);
 
 /* The accumulator registers of an engine: one binary32 number per partition, kept between instructions. */
 typedef enum trn_reduce_cmd {
-    TRN_REDUCE_CMD_DEFAULT = 0, /* as the instruction's page says: idle or reset_reduce */
-    TRN_REDUCE_CMD_IDLE,        /* nothing is accumulated */
-    TRN_REDUCE_CMD_RESET,       /* the registers become the operator's identity */
-    TRN_REDUCE_CMD_REDUCE,      /* accumulate on top of them */
+    TRN_REDUCE_CMD_DEFAULT = 0,  /* as the instruction's page says: idle or reset_reduce */
+    TRN_REDUCE_CMD_IDLE,         /* nothing is accumulated */
+    TRN_REDUCE_CMD_RESET,        /* the registers become the operator's identity */
+    TRN_REDUCE_CMD_REDUCE,       /* accumulate on top of them */
     TRN_REDUCE_CMD_RESET_REDUCE, /* the identity first */
-    TRN_REDUCE_CMD_LOAD_REDUCE, /* a given value first */
+    TRN_REDUCE_CMD_LOAD_REDUCE,  /* a given value first */
     TRN_REDUCE_CMD_COUNT
 } trn_reduce_cmd;
 
 enum { TRN_PARTITIONS = 128 };
 
 /* What the args of every instruction begin with. */
-#define TRN_INSTRUCTION_FIELDS                                                                                    \
-    trn_generation generation;    /* whose limits hold; 0 = Trainium2, or Trainium3 for what only it has */         \
-    trn_engine engine;            /* where several can do it; 0 = the instruction's default */                      \
-    bool unlimited;               /* operation level: any number of partitions, of any size */                      \
-    trn_rounding rounding;        /* of the cast to dst; 0 = nearest even */                                        \
-    uint64_t seed, stream;        /* TRN_STOCHASTIC: element (p, f) of [P, F] takes random field p F + f */         \
-    const trn_numerics *numerics; /* null = the generation's default */                                             \
-    trn_isa isa;                  /* 0 = the best of this host; the bits do not depend on it */                     \
+#define TRN_INSTRUCTION_FIELDS                                                                                         \
+    trn_generation generation;    /* whose limits hold; 0 = Trainium2, or Trainium3 for what only it has */            \
+    trn_engine engine;            /* where several can do it; 0 = the instruction's default */                         \
+    bool unlimited;               /* operation level: any number of partitions, of any size */                         \
+    trn_rounding rounding;        /* of the cast to dst; 0 = nearest even */                                           \
+    uint64_t seed, stream;        /* TRN_STOCHASTIC: element (p, f) of [P, F] takes random field p F + f */            \
+    const trn_numerics *numerics; /* null = the generation's default */                                                \
+    trn_isa isa;                  /* 0 = the best of this host; the bits do not depend on it */                        \
     trn_error *error              /* optional */
 
 typedef struct trn_instruction {

@@ -54,17 +54,17 @@ typedef struct trn_matmul_args {
     trn_tensor b;                /* [K, N] */
     trn_tensor a_scale, b_scale; /* MX: [M, K/32] and [N, K/32] E8M0; rank 0 = none */
     bool accumulate;             /* PSUM starts as dst instead of fresh */
-    bool double_row; /* FP8 operands only: 256 rows of K in a tile, two products summed before their chain */
-    trn_rounding rounding;       /* of the cast to dst */
+    bool double_row;       /* FP8 operands only: 256 rows of K in a tile, two products summed before their chain */
+    trn_rounding rounding; /* of the cast to dst */
     trn_overflow overflow;
-    uint64_t seed, stream;       /* stochastic: element [m, n] takes index m * N + n */
+    uint64_t seed, stream;        /* stochastic: element [m, n] takes index m * N + n */
     const trn_numerics *numerics; /* null = the generation's default */
     trn_isa isa;
-    void *scratch;               /* null = allocated and freed here */
+    void *scratch; /* null = allocated and freed here */
     size_t scratch_bytes;
     trn_error *error;
-    const void *packed;          /* b from trn_matmul_pack; b and b_scale say its shape, their data may be null */
-    trn_matmul_units *units;     /* added to, where a matrix unit has a part in this call; or null */
+    const void *packed;      /* b from trn_matmul_pack; b and b_scale say its shape, their data may be null */
+    trn_matmul_units *units; /* added to, where a matrix unit has a part in this call; or null */
 } trn_matmul_args;
 
 /* ---- the call ---- */
@@ -120,10 +120,14 @@ TRNI_DRIVER void trni_block_multiply(const trni_product *p, const trni_cut *cut,
     if (cut->unit && w.unit.tiles.begin) w.unit.tiles.begin();
     for (int64_t j = 0; j < columns; j += cut->slab_columns) {
         const int64_t count = trni_min64(columns - j, cut->slab_columns);
-        if (cut->dots) trni_region_dots(&w, n + j, count);
-        else if (cut->single) trni_region_stream(&w, n + j, count);
-        else if (cut->direct) trni_region_direct(&w, m, rows, n + j, count);
-        else trni_region_cast(&w, m, rows, n + j, count);
+        if (cut->dots)
+            trni_region_dots(&w, n + j, count);
+        else if (cut->single)
+            trni_region_stream(&w, n + j, count);
+        else if (cut->direct)
+            trni_region_direct(&w, m, rows, n + j, count);
+        else
+            trni_region_cast(&w, m, rows, n + j, count);
     }
     if (cut->unit && w.unit.tiles.end) w.unit.tiles.end();
     if (!p->counts) return;
@@ -257,10 +261,10 @@ typedef enum trni_matmul_way { TRNI_MATMUL_PACKED, TRNI_MATMUL_INT8, TRNI_MATMUL
 
 typedef struct trni_matmul_plan {
     trni_matmul_way way;
-    trni_cut cut;           /* packed */
+    trni_cut cut; /* packed */
     trni_int8_work int8;
     trni_int8_cut int8_cut;
-    size_t bytes;           /* of scratch; 0 = none */
+    size_t bytes; /* of scratch; 0 = none */
 } trni_matmul_plan;
 
 /* Turns the product where that pays. (Whether the packed kernels apply is asked once: of MX that reads all scales.) Of
@@ -281,7 +285,8 @@ TRNI_DRIVER void trni_matmul_plan_of(trni_matmul_plan *plan, trni_product *p)
         plan->int8 = trni_int8_work_of(p);
         plan->int8_cut = trni_int8_cut_of(&plan->int8);
         plan->bytes = trni_cut_bytes(&plan->int8_cut.blocks);
-    } else plan->way = TRNI_MATMUL_DEFINED;
+    } else
+        plan->way = TRNI_MATMUL_DEFINED;
 }
 
 TRN_API size_t trn_matmul_scratch_bytes(const trn_matmul_args *args)
@@ -313,8 +318,10 @@ TRNI_DRIVER void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, 
 
 TRNI_DRIVER void trni_matmul_run(const trni_product *p, const trni_matmul_plan *plan, void *scratch)
 {
-    if (plan->way == TRNI_MATMUL_INT8) trni_int8_multiply(&plan->int8, &plan->int8_cut, (unsigned char *)scratch);
-    else trni_matmul_blocks(p, &plan->cut, (unsigned char *)scratch);
+    if (plan->way == TRNI_MATMUL_INT8)
+        trni_int8_multiply(&plan->int8, &plan->int8_cut, (unsigned char *)scratch);
+    else
+        trni_matmul_blocks(p, &plan->cut, (unsigned char *)scratch);
 }
 
 /* A small product works on the stack. */

@@ -30,7 +30,8 @@
  *     writes: a process that is late, gone or was asked something else ends the call everywhere with a sentence, and no
  *     destination has been touched. Compared is every field that can change a bit, a byte or the course of messages:
  *     lists, networks and calibrations by their content, a zero as the default that it means, the owners of the chips,
- *     and which results this copy of the library computes (network/collective_ballot.h, sharded/sharded_ballot.h).
+ *     and which results this copy of the library computes (network/collective_signature.h,
+ *     sharded/sharded_signature.h).
  * DOES NOT: start processes, use MPI's own reductions (their order is their own), or restart after a failure.
  *
  * CONTENTS

@@ -70,7 +70,7 @@ typedef enum trn_accumulator {
     TRN_ACCUMULATOR_ALIGNED,        /* products and PSUM cut at one place below the largest, summed, rounded once */
     TRN_ACCUMULATOR_ALIGNED_LATE,   /* the products alone; their sum meets PSUM in a second alignment, rounding down */
     TRN_ACCUMULATOR_ALIGNED_HALVES, /* even and odd products apart, then as ALIGNED_LATE */
-    TRN_ACCUMULATOR_PAIRWISE        /* binary32 all along: neighbours are added, their sums, …, and the last to PSUM */
+    TRN_ACCUMULATOR_PAIRWISE /* binary32 all along: neighbours are added, their sums, …, and the last to PSUM */
 } trn_accumulator;
 
 typedef enum trn_fp32_mode {
@@ -109,34 +109,34 @@ typedef enum trn_reduce_order {
 } trn_reduce_order;
 
 typedef struct trn_numerics {
-    int chains;                    /* partial-sum chains of a column: 1, 2, 4, 8, 16; 0 = 4 */
-    int k_tile;                    /* rows of one tile, 1..128; 0 = 128 */
+    int chains; /* partial-sum chains of a column: 1, 2, 4, 8, 16; 0 = 4 */
+    int k_tile; /* rows of one tile, 1..128; 0 = 128 */
     trn_chain_layout chain_layout;
     trn_merge merge;
     trn_product product;
     trn_group group;
     trn_accumulator accumulator;
-    int accumulator_bits;          /* significand bits of chain and merge additions, 24..53; 0 = 24 */
-    int aligned_bytes; /* bytes of each operand in one block: 4, 8, 16, 32, 64; 0 = 16, i.e. 8 products of F16 */
-    int aligned_bits;              /* fraction bits kept below the largest exponent of a block, 10..40; 0 = 24 */
-    int aligned_result_bits;       /* significand bits of PSUM after a block, 8..24; 0 = 24 */
-    int aligned_floor;             /* a block's largest exponent counts as at least -aligned_floor, 1..300; 0 = 126 */
+    int accumulator_bits;    /* significand bits of chain and merge additions, 24..53; 0 = 24 */
+    int aligned_bytes;       /* bytes of each operand in one block: 4, 8, 16, 32, 64; 0 = 16, i.e. 8 products of F16 */
+    int aligned_bits;        /* fraction bits kept below the largest exponent of a block, 10..40; 0 = 24 */
+    int aligned_result_bits; /* significand bits of PSUM after a block, 8..24; 0 = 24 */
+    int aligned_floor;       /* a block's largest exponent counts as at least -aligned_floor, 1..300; 0 = 126 */
     trn_rounding aligned_rounding; /* of a block's sum: TRN_NEAREST_EVEN or TRN_TOWARD_ZERO */
     trn_fp32_mode fp32_mode;
     trn_tf32_input tf32_input;
     trn_int32_overflow int32_overflow;
-    bool flush_inputs;             /* an operand that is subnormal in its own format becomes a zero of its sign */
-    bool flush_products;           /* an exact product below 2^-126 becomes a zero of its sign */
-    bool flush_sums;               /* a sum below 2^-126 becomes a zero of its sign */
-    trn_format psum_format;        /* TRN_F32 or TRN_BF16 (Trainium3): PSUM after every tile; 0 = TRN_F32 */
-    trn_rounding psum_rounding;    /* TRN_NEAREST_EVEN or TRN_STOCHASTIC, for TRN_BF16: tile t of a product draws from
+    bool flush_inputs;          /* an operand that is subnormal in its own format becomes a zero of its sign */
+    bool flush_products;        /* an exact product below 2^-126 becomes a zero of its sign */
+    bool flush_sums;            /* a sum below 2^-126 becomes a zero of its sign */
+    trn_format psum_format;     /* TRN_F32 or TRN_BF16 (Trainium3): PSUM after every tile; 0 = TRN_F32 */
+    trn_rounding psum_rounding; /* TRN_NEAREST_EVEN or TRN_STOCHASTIC, for TRN_BF16: tile t of a product draws from
                                       stream + t, element [m, n] takes index m * N + n */
     trn_mx_scale mx_scale_rule;
-    int fp8_bias;                  /* exponent bias of FP8 operands, double rows too; 0 = the format's own. Not of MX
+    int fp8_bias; /* exponent bias of FP8 operands, double rows too; 0 = the format's own. Not of MX
                                       elements, and not of a cFP8, whose view has its own */
-    int sr_bits;                   /* random bits that stochastic rounding compares, 1..32; 0 = 32 */
+    int sr_bits;  /* random bits that stochastic rounding compares, 1..32; 0 = 32 */
     trn_sr_where sr_where;
-    bool activation_fused;         /* x*scale + bias with one rounding instead of two */
+    bool activation_fused; /* x*scale + bias with one rounding instead of two */
     trn_reduce_order reduce_order;
 } trn_numerics;
 
@@ -245,8 +245,7 @@ typedef struct trni_field {
     X(flush_inputs, onoff, 0, 0, 0, "assumed: a patent normalises subnormal operands; the guides are silent")          \
     X(flush_products, onoff, 0, 0, 0, "assumed: the guides are silent")                                                \
     X(flush_sums, onoff, 0, 0, 0, "assumed: the guides are silent")                                                    \
-    X(psum_format, psum, 0, 0, TRN_F32,                                                                                \
-      "documented: FP32; Trainium3 may keep BF16 (upcast, FP32 add, one rounding)")                                    \
+    X(psum_format, psum, 0, 0, TRN_F32, "documented: FP32; Trainium3 may keep BF16 (upcast, FP32 add, one rounding)")  \
     X(psum_rounding, rounding, 0, 0, 0,                                                                                \
       "documented: nearest even or stochastic on Trainium3; 71 of 72 printed device results are nearest even")         \
     X(mx_scale_rule, scale, 0, 0, 0, "documented: NKI quantize_mx; older goldens use OCP's floor rule")                \
@@ -256,8 +255,7 @@ typedef struct trni_field {
     X(sr_where, where, 0, 0, 0, "assumed: the guides speak of every narrowing conversion and leave the DMA open")      \
     X(activation_fused, onoff, 0, 0, 0,                                                                                \
       "measured: an error published for Trn1's exp needs x*scale + bias rounded before the table")                     \
-    X(reduce_order, reduce, 0, 0, 0,                                                                                   \
-      "measured: one FP32 chain agrees with a published Trn2 figure, others do not")
+    X(reduce_order, reduce, 0, 0, 0, "measured: one FP32 chain agrees with a published Trn2 figure, others do not")
 
 TRNI_FN const trni_field *trni_numerics_fields(int *count)
 {
@@ -298,12 +296,9 @@ TRNI_FN const trni_field *trni_numerics_fields(int *count)
     static const trni_choice rounding[] = { { "nearest_even", TRN_NEAREST_EVEN },
                                             { "stochastic", TRN_STOCHASTIC },
                                             { NULL, 0 } };
-    static const trni_choice scale[] = { { "neuron", TRN_MX_SCALE_NEURON },
-                                         { "ocp_floor", TRN_MX_SCALE_OCP_FLOOR },
-                                         { "round_up", TRN_MX_SCALE_ROUND_UP },
-                                         { "even", TRN_MX_SCALE_EVEN },
-                                         { "ceil", TRN_MX_SCALE_CEIL },
-                                         { NULL, 0 } };
+    static const trni_choice scale[] = { { "neuron", TRN_MX_SCALE_NEURON },     { "ocp_floor", TRN_MX_SCALE_OCP_FLOOR },
+                                         { "round_up", TRN_MX_SCALE_ROUND_UP }, { "even", TRN_MX_SCALE_EVEN },
+                                         { "ceil", TRN_MX_SCALE_CEIL },         { NULL, 0 } };
     static const trni_choice where[] = { { "engine_writes", TRN_SR_ENGINE_WRITES },
                                          { "all_writes", TRN_SR_ALL_WRITES },
                                          { NULL, 0 } };
@@ -311,7 +306,7 @@ TRNI_FN const trni_field *trni_numerics_fields(int *count)
                                           { "pairwise", TRN_REDUCE_PAIRWISE },
                                           { NULL, 0 } };
 
-#define TRNI_X(f, choices, low, high, fallback, source) \
+#define TRNI_X(f, choices, low, high, fallback, source)                                                                \
     { #f, offsetof(trn_numerics, f), sizeof(((trn_numerics *)0)->f), choices, low, high, fallback },
     static const trni_field field[] = { TRNI_NUMERICS_LIST(TRNI_X) };
 #undef TRNI_X
@@ -372,8 +367,10 @@ TRNI_FN void trni_append_value(char *text, size_t size, size_t *at, const trni_f
             trni_append(text, size, at, "%s", c->name);
             return;
         }
-    if (value == 0) trni_append(text, size, at, "the format's own"); /* fp8_bias */
-    else trni_append(text, size, at, "%d", value);
+    if (value == 0)
+        trni_append(text, size, at, "the format's own"); /* fp8_bias */
+    else
+        trni_append(text, size, at, "%d", value);
 }
 
 /* What a field takes: "1, 2, 4, 8, 16" or "1 to 128". */

@@ -220,7 +220,7 @@ typedef struct trni_packing_plan {
     char *codes, *words;
     int64_t code_step, word_step; /* bytes */
     int64_t n;                    /* codes of a row */
-    trni_iterator rows;               /* views: codes, words; in bytes */
+    trni_iterator rows;           /* views: codes, words; in bytes */
     int64_t pieces;               /* of a row */
 } trni_packing_plan;
 
@@ -332,7 +332,7 @@ TRNI_DRIVER trn_status trni_packing_check_sizes(const trn_tensor *codes, const c
 }
 
 TRNI_DRIVER trn_status trni_packing_check(trni_packing_plan *p, const trn_tensor *dst, const trn_tensor *src, bool pad,
-                                      trn_error *error)
+                                          trn_error *error)
 {
     const trn_tensor *codes = p->unpack ? dst : src, *words = p->unpack ? src : dst;
     trn_status status = trn_tensor_check(dst, "dst", TRNI_OUTPUT, 0, error);

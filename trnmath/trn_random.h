@@ -286,8 +286,8 @@ TRNI_INLINE void trni_philox_blocks_body(uint32_t *__restrict word, size_t block
     }
 }
 TRNI_DISPATCH_BESIDE(trni_philox_blocks,
-                  (uint32_t *__restrict word, size_t blocks, uint32_t b, const trni_philox_run *__restrict run),
-                  (word, blocks, b, run))
+                     (uint32_t *__restrict word, size_t blocks, uint32_t b, const trni_philox_run *__restrict run),
+                     (word, blocks, b, run))
 
 #if TRNI_X86 && TRNI_INTRINSICS
 #define TRNI_RANDOM_SIMD 1
@@ -348,14 +348,14 @@ TRNI_INLINE void trni_random_split_body(uint32_t *__restrict field, const uint32
 }
 
 TRNI_DISPATCH_AVX2(trni_random_split,
-           (uint32_t *__restrict field, const uint32_t *__restrict word, size_t skip, size_t n, int bits),
-           (field, word, skip, n, bits))
+                   (uint32_t *__restrict field, const uint32_t *__restrict word, size_t skip, size_t n, int bits),
+                   (field, word, skip, n, bits))
 
 TRNI_INLINE void trni_random_top_body(uint32_t *word, size_t n, int bits)
 {
     for (size_t i = 0; i < n; i++) word[i] >>= 32 - bits;
 }
-TRNI_DISPATCH_AVX2(trni_random_top, (uint32_t *word, size_t n, int bits), (word, n, bits))
+TRNI_DISPATCH_AVX2(trni_random_top, (uint32_t * word, size_t n, int bits), (word, n, bits))
 
 #define TRNI_RANDOM_CHUNK ((size_t)1536) /* fields at a time: the words stay in the first cache */
 
@@ -457,7 +457,7 @@ TRNI_INLINE void trni_xorwow_words_body(trn_xorwow_vector *g, uint32_t *word, si
     }
 }
 
-TRNI_DISPATCH(trni_xorwow_words, (trn_xorwow_vector *g, uint32_t *word, size_t n), (g, word, n))
+TRNI_DISPATCH(trni_xorwow_words, (trn_xorwow_vector * g, uint32_t *word, size_t n), (g, word, n))
 
 /* A state that no call here makes: never seeded, or overwritten. */
 TRNI_COLD trn_status trni_check_xorwow(const trn_xorwow_vector *g, const char *name, trn_error *error)
@@ -574,7 +574,7 @@ TRNI_INLINE void trni_lfsr_words_body(trn_lfsr_vector *g, uint32_t *word, size_t
         if (g->next == 0) g->first = (g->first + 1) % 4;
     }
 }
-TRNI_DISPATCH_AVX2(trni_lfsr_words, (trn_lfsr_vector *g, uint32_t *word, size_t n), (g, word, n))
+TRNI_DISPATCH_AVX2(trni_lfsr_words, (trn_lfsr_vector * g, uint32_t *word, size_t n), (g, word, n))
 
 TRN_API void trn_lfsr_vector_words(trn_lfsr_vector *g, uint32_t *word, size_t n, trn_isa isa)
 {

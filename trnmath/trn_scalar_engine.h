@@ -45,10 +45,7 @@
 #include "trn_instruction.h"
 #include "trn_tensor.h"
 
-typedef enum trn_act_math {
-    TRN_ACT_MATH_ENGINE = 0,
-    TRN_ACT_MATH_SLEEF
-} trn_act_math;
+typedef enum trn_act_math { TRN_ACT_MATH_ENGINE = 0, TRN_ACT_MATH_SLEEF } trn_act_math;
 
 /* Register p accumulates partition p of an instruction's tiles. All bytes zero is the state after power-up (assumed).
  * */
@@ -58,23 +55,23 @@ typedef struct trn_scalar_state {
 
 typedef struct trn_activation_args {
     TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst;                                     /* [P, free axes …] */
+    trn_tensor dst; /* [P, free axes …] */
     union {
-        trn_tensor src, data;                           /* two names of one: data is NKI's */
+        trn_tensor src, data; /* two names of one: data is NKI's */
     };
     trn_act op;
     const float *scale_per_partition, *bias_per_partition; /* [P], or null */
-    float scale, bias;                                  /* for all partitions; scale 0 means 1; bias 0 adds nothing */
-    trn_tensor scale_tile, bias_tile;                   /* [P] or [P, 1]; F32, and any format but TF32; rank 0 = none */
-    float param;                                        /* prelu's slope */
-    trn_tensor param_tile;                              /* [P] or [P, 1]; rank 0 = none */
-    float *reduce;                                      /* [P]: the registers after the instruction; or null */
-    trn_tensor reduce_res;     /* [P] or [P, 1]: the same, cast (nearest even); rank 0 = none */
-    trn_reduce_cmd reduce_cmd; /* 0: reset_reduce with reduce or reduce_res but no state; else idle */
-    trn_scalar_state *state;                            /* null: registers that nobody else sees */
+    float scale, bias;                /* for all partitions; scale 0 means 1; bias 0 adds nothing */
+    trn_tensor scale_tile, bias_tile; /* [P] or [P, 1]; F32, and any format but TF32; rank 0 = none */
+    float param;                      /* prelu's slope */
+    trn_tensor param_tile;            /* [P] or [P, 1]; rank 0 = none */
+    float *reduce;                    /* [P]: the registers after the instruction; or null */
+    trn_tensor reduce_res;            /* [P] or [P, 1]: the same, cast (nearest even); rank 0 = none */
+    trn_reduce_cmd reduce_cmd;        /* 0: reset_reduce with reduce or reduce_res but no state; else idle */
+    trn_scalar_state *state;          /* null: registers that nobody else sees */
     trn_act_math math;
-    const trn_act_table *table;                         /* replaces the engine's own table of op */
-    void *scratch;                                      /* null = allocated and freed here, where any is needed */
+    const trn_act_table *table; /* replaces the engine's own table of op */
+    void *scratch;              /* null = allocated and freed here, where any is needed */
     size_t scratch_bytes;
 } trn_activation_args;
 
@@ -82,18 +79,18 @@ typedef trn_activation_args trn_activation_reduce_args;
 
 typedef struct trn_activate2_args {
     TRN_INSTRUCTION_FIELDS;
-    trn_tensor dst;                                     /* [P, free axes …] */
+    trn_tensor dst; /* [P, free axes …] */
     union {
-        trn_tensor src, data;                           /* two names of one: data is NKI's */
+        trn_tensor src, data; /* two names of one: data is NKI's */
     };
     trn_act op;
-    trn_alu op0, op1; /* (x op0 imm0) op1 imm1: multiply, add or subtract, or bypass */
-    bool reverse0, reverse1;                            /* the immediate comes first */
+    trn_alu op0, op1;        /* (x op0 imm0) op1 imm1: multiply, add or subtract, or bypass */
+    bool reverse0, reverse1; /* the immediate comes first */
     float imm0, imm1;
-    trn_tensor imm0_tile, imm1_tile;                    /* [P] or [P, 1], of one format; rank 0 = none */
-    float relu_param;                                   /* prelu's slope */
+    trn_tensor imm0_tile, imm1_tile; /* [P] or [P, 1], of one format; rank 0 = none */
+    float relu_param;                /* prelu's slope */
     trn_tensor relu_param_tile;
-    trn_alu reduce_op;                                  /* bypass stands for add; maximum, minimum, abs_max, abs_min */
+    trn_alu reduce_op; /* bypass stands for add; maximum, minimum, abs_max, abs_min */
     float *reduce;
     trn_tensor reduce_res;
     trn_reduce_cmd reduce_cmd;
@@ -157,8 +154,10 @@ TRNI_DISPATCH_AVX2(trni_times, (float *y, const float *x, float s, float b, size
 /* s is 1 or -1: x + b, x - b (b negated) or b - x */
 TRNI_INLINE void trni_plus_body(float *y, const float *x, float s, float b, size_t n)
 {
-    if (s < 0.0f) for (size_t i = 0; i < n; i++) y[i] = b - x[i];
-    else for (size_t i = 0; i < n; i++) y[i] = x[i] + b;
+    if (s < 0.0f)
+        for (size_t i = 0; i < n; i++) y[i] = b - x[i];
+    else
+        for (size_t i = 0; i < n; i++) y[i] = x[i] + b;
 }
 TRNI_DISPATCH_AVX2(trni_plus, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
 
@@ -200,7 +199,7 @@ TRNI_INLINE void trni_reduce_rows_body(trn_alu op, float *accumulator, const flo
     }
 }
 TRNI_DISPATCH_AVX2(trni_reduce_rows, (trn_alu op, float *accumulator, const float *const *row, int gang, size_t n),
-           (op, accumulator, row, gang, n))
+                   (op, accumulator, row, gang, n))
 
 /* ---- a call, settled ---- */
 
@@ -237,15 +236,19 @@ TRNI_FN void trni_activation_values(const trni_activation *a, int64_t p, float *
     float s = first->op == TRN_ALU_BYPASS ? 0.0f : trni_column_at(&first->operand, p);
     float b = second->op == TRN_ALU_BYPASS ? 0.0f : trni_column_at(&second->operand, p), sign = 1.0f;
     if (second->op == TRN_ALU_SUBTRACT) {
-        if (second->reverse) sign = -1.0f;
-        else b = -b;
+        if (second->reverse)
+            sign = -1.0f;
+        else
+            b = -b;
     }
     if (a->fused && first->op == TRN_ALU_MULTIPLY && second->op != TRN_ALU_BYPASS) {
         trni_times_plus_for(isa)(y, x, sign * s, b, n);
         x = y;
     } else {
-        if (first->op == TRN_ALU_MULTIPLY) trni_times_for(isa)(y, x, s, 0.0f, n);
-        else if (first->op == TRN_ALU_SUBTRACT && !first->reverse) trni_plus_for(isa)(y, x, 1.0f, -s, n);
+        if (first->op == TRN_ALU_MULTIPLY)
+            trni_times_for(isa)(y, x, s, 0.0f, n);
+        else if (first->op == TRN_ALU_SUBTRACT && !first->reverse)
+            trni_plus_for(isa)(y, x, 1.0f, -s, n);
         else if (first->op != TRN_ALU_BYPASS)
             trni_plus_for(isa)(y, x, first->op == TRN_ALU_SUBTRACT ? -1.0f : 1.0f, s, n);
         if (first->op != TRN_ALU_BYPASS) x = y;
@@ -253,9 +256,12 @@ TRNI_FN void trni_activation_values(const trni_activation *a, int64_t p, float *
         if (second->op != TRN_ALU_BYPASS) x = y;
     }
     const float param = a->param.varies ? trni_column_at(&a->param, p) : a->param.value;
-    if (a->exact) trni_act_exact_for(isa)(a->op, param, y, x, n);
-    else if (a->math == TRN_ACT_MATH_SLEEF) trni_ideal_run(a->op, y, x, n, isa);
-    else trni_act_run(&a->act, y, x, n);
+    if (a->exact)
+        trni_act_exact_for(isa)(a->op, param, y, x, n);
+    else if (a->math == TRN_ACT_MATH_SLEEF)
+        trni_ideal_run(a->op, y, x, n, isa);
+    else
+        trni_act_run(&a->act, y, x, n);
 }
 
 TRNI_FN void trni_activation_chunk(const void *plan, int64_t p, int64_t f, int64_t n)
@@ -336,36 +342,43 @@ TRNI_FN void trni_activation_tabulate(trni_activation *a)
         float value[256];
         uint32_t made[256];
         for (size_t i = 0; i < 256; i++) {
-            if (a->src.bytes == 1) ((unsigned char *)code)[i] = (unsigned char)i;
-            else code[i] = (uint16_t)(first + i);
+            if (a->src.bytes == 1)
+                ((unsigned char *)code)[i] = (unsigned char)i;
+            else
+                code[i] = (uint16_t)(first + i);
         }
         trni_decoder_run(&a->src.decoder, value, code, 256);
         trni_activation_values(a, 0, value, value, 256);
-        if (a->dst.format == TRN_F32) memcpy(made, value, sizeof made);
-        else trni_encoder_run(&a->dst.encoder, made, value, NULL, 256);
+        if (a->dst.format == TRN_F32)
+            memcpy(made, value, sizeof made);
+        else
+            trni_encoder_run(&a->dst.encoder, made, value, NULL, 256);
         for (size_t i = 0; i < 256; i++) { /* codes of a byte stand in 16 bits, as trni_lookup takes them */
-            if (a->dst.bytes == 4) memcpy((char *)a->codes + 4 * (first + i), &made[i], 4);
-            else if (a->dst.bytes == 2) memcpy((char *)a->codes + 2 * (first + i), (char *)made + 2 * i, 2);
-            else ((uint16_t *)a->codes)[first + i] = ((unsigned char *)made)[i];
+            if (a->dst.bytes == 4)
+                memcpy((char *)a->codes + 4 * (first + i), &made[i], 4);
+            else if (a->dst.bytes == 2)
+                memcpy((char *)a->codes + 2 * (first + i), (char *)made + 2 * i, 2);
+            else
+                ((uint16_t *)a->codes)[first + i] = ((unsigned char *)made)[i];
         }
     }
 }
 
-#define TRNI_TABULATED(name, result, entry, code)                                                      \
-    TRNI_FN void name(const void *table, void *dst, const void *src, size_t n)                         \
-    {                                                                                                  \
-        const entry *t = (const entry *)table;                                                         \
-        const code *x = (const code *)src;                                                             \
-        result *y = (result *)dst;                                                                     \
-        size_t i = 0;                                                                                  \
-        for (; i + 4 <= n; i += 4) {                                                                   \
-            const entry a = t[x[i]], b = t[x[i + 1]], c = t[x[i + 2]], d = t[x[i + 3]];                \
-            y[i] = (result)a;                                                                          \
-            y[i + 1] = (result)b;                                                                      \
-            y[i + 2] = (result)c;                                                                      \
-            y[i + 3] = (result)d;                                                                      \
-        }                                                                                              \
-        for (; i < n; i++) y[i] = (result)t[x[i]];                                                     \
+#define TRNI_TABULATED(name, result, entry, code)                                                                      \
+    TRNI_FN void name(const void *table, void *dst, const void *src, size_t n)                                         \
+    {                                                                                                                  \
+        const entry *t = (const entry *)table;                                                                         \
+        const code *x = (const code *)src;                                                                             \
+        result *y = (result *)dst;                                                                                     \
+        size_t i = 0;                                                                                                  \
+        for (; i + 4 <= n; i += 4) {                                                                                   \
+            const entry a = t[x[i]], b = t[x[i + 1]], c = t[x[i + 2]], d = t[x[i + 3]];                                \
+            y[i] = (result)a;                                                                                          \
+            y[i + 1] = (result)b;                                                                                      \
+            y[i + 2] = (result)c;                                                                                      \
+            y[i + 3] = (result)d;                                                                                      \
+        }                                                                                                              \
+        for (; i < n; i++) y[i] = (result)t[x[i]];                                                                     \
     }
 
 TRNI_TABULATED(trni_tabulated_half_byte, unsigned char, uint16_t, trni_any16)
@@ -378,10 +391,14 @@ TRNI_FN void trni_activation_look_up(const trni_activation *a, void *y, const vo
 {
     if (a->src.bytes == 1 && a->dst.bytes <= 2)
         trni_lookup_pick(a->dst.bytes, a->frame.isa)((uint16_t *)a->codes, y, x, n);
-    else if (a->src.bytes == 1) trni_tabulated_byte_word(a->codes, y, x, n);
-    else if (a->dst.bytes == 1) trni_tabulated_half_byte(a->codes, y, x, n);
-    else if (a->dst.bytes == 2) trni_tabulated_half_half(a->codes, y, x, n);
-    else trni_tabulated_half_word(a->codes, y, x, n);
+    else if (a->src.bytes == 1)
+        trni_tabulated_byte_word(a->codes, y, x, n);
+    else if (a->dst.bytes == 1)
+        trni_tabulated_half_byte(a->codes, y, x, n);
+    else if (a->dst.bytes == 2)
+        trni_tabulated_half_half(a->codes, y, x, n);
+    else
+        trni_tabulated_half_word(a->codes, y, x, n);
 }
 
 TRNI_FN void trni_activation_tabulated_chunk(const void *plan, int64_t p, int64_t f, int64_t n)
@@ -409,7 +426,8 @@ TRNI_DRIVER void trni_activation_check_op(trni_activation *a, trn_act op, trn_ac
     else if (table && math != TRN_ACT_MATH_ENGINE)
         f->status =
             trni_fail(f->how.error, TRN_EINVAL, "table is given, but math asks for the ideal %s", trn_act_name(op));
-    else if (table) f->status = trn_act_table_check(table, f->how.error);
+    else if (table)
+        f->status = trn_act_table_check(table, f->how.error);
     else if (math == TRN_ACT_MATH_SLEEF && !trni_ideal_compiled())
         f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED,
                               "math is TRN_ACT_MATH_SLEEF, but this program was compiled without TRN_USE_SLEEF");
@@ -446,9 +464,9 @@ TRNI_DRIVER void trni_activation_check_reduce(trni_activation *a, trn_reduce_cmd
     trni_frame *f = &a->frame;
     const bool read = a->reduce || a->reduce_res->rank;
     if (f->status) return;
-    a->cmd = cmd != TRN_REDUCE_CMD_DEFAULT    ? cmd
-             : read && !a->state              ? TRN_REDUCE_CMD_RESET_REDUCE
-                                              : TRN_REDUCE_CMD_IDLE;
+    a->cmd = cmd != TRN_REDUCE_CMD_DEFAULT ? cmd
+             : read && !a->state           ? TRN_REDUCE_CMD_RESET_REDUCE
+                                           : TRN_REDUCE_CMD_IDLE;
     if ((unsigned)cmd > TRN_REDUCE_CMD_RESET_REDUCE)
         f->status = trni_fail(f->how.error, TRN_EINVAL,
                               "reduce_cmd is %d; the Scalar engine takes idle, reset, reduce and "

@@ -122,8 +122,8 @@ enum { TRNI_SUM_SOURCES = 16 }; /* that one DMA operation adds (documented) */
 
 /* At `to`, the sub-block becomes the sum of what the members `from` hold of it; one source is a copy. */
 typedef struct trni_hop {
-    int to;        /* TRNI_NOBODY: every member but the source gets a copy */
-    int also;      /* a second member that the same DMA writes, or TRNI_NOBODY */
+    int to;   /* TRNI_NOBODY: every member but the source gets a copy */
+    int also; /* a second member that the same DMA writes, or TRNI_NOBODY */
     int from[3];
     int sources;   /* TRNI_ALL_MEMBERS: all of the group, ascending */
     int part;      /* 0 = all of the sub-block, 1 = its first half, 2 = its second */
@@ -262,7 +262,8 @@ TRNI_FN int trni_reduce_moves(trni_pattern how, int n, int step, int v, trni_hop
     if (how == TRNI_DIRECT) {
         move[0] = trni_hop_of(v, v, n);
         move[0].sources = TRNI_ALL_MEMBERS;
-    } else move[0] = trni_hop_sum(v + way * (step + 2), v + way * (step + 1), n);
+    } else
+        move[0] = trni_hop_sum(v + way * (step + 2), v + way * (step + 1), n);
     return 1;
 }
 

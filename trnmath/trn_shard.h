@@ -260,7 +260,7 @@ TRNI_DRIVER trn_status trni_check_bytes(const char *name, const trn_tensor *glob
 
 /* A mesh, a shape that has a meaning, and a sharding that suits both. */
 TRNI_DRIVER trn_status trni_check_layout(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global,
-                                     trn_error *error)
+                                         trn_error *error)
 {
     if (!mesh) return trni_fail(error, TRN_EINVAL, "mesh is null");
     if (mesh->axes < 1 || mesh->axes > TRN_MAX_AXES)
@@ -279,7 +279,7 @@ TRNI_DRIVER trn_status trni_check_layout(const trn_mesh *mesh, const trn_pspec *
 }
 
 TRNI_DRIVER trn_status trni_check_even(const trn_mesh *mesh, const trn_pspec *spec, const trn_tensor *global,
-                                   trn_error *error)
+                                       trn_error *error)
 {
     for (int d = 0; d < global->rank; d++) {
         const int parts = trn_pspec_parts(spec, mesh, d);
@@ -423,8 +423,10 @@ TRN_API trn_status trn_shard(const trn_shard_args *args)
     TRNI_PARALLEL_FOR(num_threads(trni_threads()) schedule(dynamic, 1) if (apart))
     for (int i = 0; i < args->mesh->devices; i++) {
         TRNI_FLOATS;
-        if (trni_first_along(args->mesh, args->spec.sum, i) != i) trni_shard_zero(args, args->parts[i]);
-        else trni_shard_copy(args, args->parts[i], trn_shard_part(args->mesh, &args->spec, &args->global, i));
+        if (trni_first_along(args->mesh, args->spec.sum, i) != i)
+            trni_shard_zero(args, args->parts[i]);
+        else
+            trni_shard_copy(args, args->parts[i], trn_shard_part(args->mesh, &args->spec, &args->global, i));
     }
     return TRN_OK;
 }
@@ -477,8 +479,10 @@ TRN_API trn_status trn_unshard(const trn_shard_args *args)
         TRNI_FLOATS;
         const int device = trni_split_device(&split, g, 0);
         if (trni_first_along(mesh, same, device) != device) continue;
-        if (split.members > 1) trni_unshard_sum(args, &split, g);
-        else trni_shard_copy(args, trn_shard_part(mesh, &args->spec, &args->global, device), args->parts[device]);
+        if (split.members > 1)
+            trni_unshard_sum(args, &split, g);
+        else
+            trni_shard_copy(args, trn_shard_part(mesh, &args->spec, &args->global, device), args->parts[device]);
     }
     return TRN_OK;
 }

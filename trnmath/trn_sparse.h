@@ -139,7 +139,7 @@ typedef struct trni_sparse_product {
 
 /* What is asked of the array itself: as many rows of b as are stored. The names are the caller's. */
 TRNI_FN trn_status trni_sparse_resolve(trni_sparse_product *s, const trni_request *question, const trn_tensor *tags,
-                                      trn_sparse_pattern pattern)
+                                       trn_sparse_pattern pattern)
 {
     trni_request ask = *question;
     const int depth_axis = ask.a_depth_axis;
@@ -217,7 +217,7 @@ TRNI_FN void trni_sparse_define_row(const trni_sparse_product *s, int64_t m)
 typedef struct trni_sparse_worker {
     const trni_sparse_product *s;
     trni_sparse_micro *micro;
-    trni_feed feed_a, feed_b;
+    trni_loader loader_a, loader_b;
     trni_sparse_stored stored;
     trni_sparse_cutting cutting;
     trni_sparse_list *lists; /* gang after gang, over one tile */
@@ -231,14 +231,14 @@ TRNI_FN void trni_sparse_worker_init(trni_sparse_worker *w, const trni_sparse_pr
     const trni_product *p = &s->of;
     w->s = s;
     w->micro = trni_sparse_micro_of(trni_sparse_halves(&p->b, p->isa), p->isa);
-    trni_feed_init(&w->feed_a, &p->a, p->isa);
-    trni_feed_init(&w->feed_b, &p->b, p->isa);
+    trni_loader_init(&w->loader_a, &p->a, p->isa);
+    trni_loader_init(&w->loader_b, &p->b, p->isa);
     w->stored.values = &p->a;
-    w->stored.feed = &w->feed_a;
+    w->stored.loader = &w->loader_a;
     w->stored.tags = s->tags;
     w->stored.tag_lane = s->tag_lane;
     w->stored.tag_depth = s->tag_depth;
-    w->cutting = trni_sparse_cutting_of(&p->b, &w->feed_b, p->isa);
+    w->cutting = trni_sparse_cutting_of(&p->b, &w->loader_b, p->isa);
 }
 
 TRNI_FN trni_sparse_tile trni_sparse_worker_tile(const trni_sparse_worker *w, int64_t first)
@@ -356,8 +356,7 @@ TRNI_FN trn_status trni_nc_matmul_sparse_run(const trni_sparse_product *s, trn_e
     };
     trni_workspace space;
     trni_sparse_worker w;
-    const trn_status status =
-        trni_workspace_open(&space, strip_bytes + gangs * sizeof(trni_sparse_list), 1, error);
+    const trn_status status = trni_workspace_open(&space, strip_bytes + gangs * sizeof(trni_sparse_list), 1, error);
     if (status != TRN_OK) return status;
     trni_sparse_worker_init(&w, s);
     w.strips = (unsigned char *)trni_workspace_of(&space, 0);

@@ -287,12 +287,16 @@ TRNI_FN bool trni_same_place(const trn_tensor *a, const trn_tensor *b)
 /* Copies n elements between two constant steps. */
 TRNI_DRIVER void trni_move(char *dst, int64_t dst_step, const char *src, int64_t src_step, size_t bytes, size_t n)
 {
-#define TRNI_MOVE(size) \
+#define TRNI_MOVE(size)                                                                                                \
     for (size_t i = 0; i < n; i++) memcpy(dst + (int64_t)i * dst_step, src + (int64_t)i * src_step, size)
-    if (dst_step == (int64_t)bytes && src_step == (int64_t)bytes) memcpy(dst, src, n * bytes);
-    else if (bytes == 1) TRNI_MOVE(1);
-    else if (bytes == 2) TRNI_MOVE(2);
-    else TRNI_MOVE(4);
+    if (dst_step == (int64_t)bytes && src_step == (int64_t)bytes)
+        memcpy(dst, src, n * bytes);
+    else if (bytes == 1)
+        TRNI_MOVE(1);
+    else if (bytes == 2)
+        TRNI_MOVE(2);
+    else
+        TRNI_MOVE(4);
 #undef TRNI_MOVE
 }
 
@@ -540,7 +544,7 @@ TRN_API trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_
 
 /* TRN_OK when both have the same rank and sizes. */
 TRNI_DRIVER trn_status trni_check_same_shape(const trn_tensor *a, const char *a_name, const trn_tensor *b,
-                                         const char *b_name, trn_error *error)
+                                             const char *b_name, trn_error *error)
 {
     if (a->rank != b->rank)
         return trni_fail(error, TRN_ESHAPE, "%s has rank %d but %s has rank %d", a_name, a->rank, b_name, b->rank);

@@ -69,12 +69,12 @@ typedef struct trn_nc_matmul_args {
     bool is_transpose;         /* moving is an identity or a permutation, and dst gets the bits of stationary,
                                 * transposed */
     bool is_stationary_onezero, is_moving_onezero; /* hints: every number is 0 or 1 (checked); the bits do not change */
-    trn_pe_tile tile_position; /* the tile of the array that works: a multiple of tile_size */
-    trn_pe_tile tile_size;     /* 0, 0 = the whole array; else 128, 64, and 32 on Trainium2 and 3: K and M must fit */
-    bool *psum_written;        /* optional: has a matmul written dst? accumulate needs that (else it is undefined); set
+    trn_pe_tile tile_position;                     /* the tile of the array that works: a multiple of tile_size */
+    trn_pe_tile tile_size; /* 0, 0 = the whole array; else 128, 64, and 32 on Trainium2 and 3: K and M must fit */
+    bool *psum_written;    /* optional: has a matmul written dst? accumulate needs that (else it is undefined); set
                                 * here */
-    trn_rounding rounding;     /* of a BF16 dst */
-    uint64_t seed, stream;     /* stochastic: element [m, n] takes index m * N + n */
+    trn_rounding rounding; /* of a BF16 dst */
+    uint64_t seed, stream; /* stochastic: element [m, n] takes index m * N + n */
     const trn_numerics *numerics; /* null = the generation's default; k_tile and psum_format do not apply: an
                                      instruction is one tile, and dst is PSUM */
     trn_isa isa;
@@ -137,7 +137,7 @@ TRN_API float trn_systolic_tile(const float *x, const float *w, int rows, bool f
 
 #if TRNI_BODIES
 
-#include "array/product_tame.h"
+#include "array/product_safe.h"
 #include "base/workspace.h"
 
 /* ---- limits ---- */
@@ -185,7 +185,11 @@ TRNI_DRIVER trn_status trni_check_limits(const trn_core_spec *core, const trni_p
 {
     const bool bf16 =
         p->dst.format == TRN_BF16 || p->dst.format == TRN_F16 || p->dst.format == TRN_U16; /* two bytes of PSUM */
-    const struct { int64_t size; int limit; const char *what; } limit[] = {
+    const struct {
+        int64_t size;
+        int limit;
+        const char *what;
+    } limit[] = {
         { p->a.depth, (int)core->max_k, "K (partitions)" },
         { p->a.lanes, (int)core->max_m, "stationary free size M" },
         { p->b.lanes, (int)(bf16 ? core->max_n_bf16 : core->max_n), "moving free size N" },
@@ -227,8 +231,10 @@ TRNI_FN void trni_nc_pack(const trni_packer *packer, const trni_map *map, int64_
         for (int i = 0; i < map->rows; i++) line[i] = (uint16_t)(map->chains.slot[i] * map->group + (int)slot);
         each.o = &one;
         each.line = line;
-        if (rows) trni_pack_rows(&each, lane, lanes, 0, map->rows, dst);
-        else trni_pack_columns(&each, lane, lanes, 0, map->rows, dst);
+        if (rows)
+            trni_pack_rows(&each, lane, lanes, 0, map->rows, dst);
+        else
+            trni_pack_columns(&each, lane, lanes, 0, map->rows, dst);
     }
 }
 
@@ -266,21 +272,20 @@ TRNI_FN void trni_nc_block(const trni_product *p, const trni_array *array, int k
 
 TRNI_FN trn_status trni_nc_matmul_packed(const trni_product *p, trn_error *error)
 {
-    trni_feed feed_a, feed_b;
+    trni_loader loader_a, loader_b;
     trni_workspace space;
     trni_map map;
     trni_map_init(&map, &p->numerics, p->first_row, (int)trni_product_depth(p), p->spread);
     const size_t line = sizeof(float) * (size_t)map.lines;
-    const trn_status status =
-        trni_workspace_open(&space, line * ((size_t)TRNI_ARRAY_ROWS + TRNI_MAX_WIDTH), 1, error);
+    const trn_status status = trni_workspace_open(&space, line * ((size_t)TRNI_ARRAY_ROWS + TRNI_MAX_WIDTH), 1, error);
     if (status != TRN_OK) return status;
     float *const a = (float *)trni_workspace_of(&space, 0), *const b = a + (size_t)map.lines * TRNI_ARRAY_ROWS;
     const trni_array array = trni_array_of(map.group, p->isa);
-    const trni_packer pack_a = { &array, &feed_a, &p->a, NULL, map.lines },
-                      pack_b = { &array, &feed_b, &p->b, NULL, map.lines };
+    const trni_packer pack_a = { &array, &loader_a, &p->a, NULL, map.lines },
+                      pack_b = { &array, &loader_b, &p->b, NULL, map.lines };
 
-    trni_feed_init(&feed_a, &p->a, p->isa);
-    trni_feed_init(&feed_b, &p->b, p->isa);
+    trni_loader_init(&loader_a, &p->a, p->isa);
+    trni_loader_init(&loader_b, &p->b, p->isa);
     trni_range range = { 0, 0, 0 };
     trni_nc_pack(&pack_a, &map, 0, p->a.lanes, true, a);
     if (trni_array_looks(&array)) trni_range_of_for(p->isa)(a, (size_t)(map.lines * p->a.lanes), &range);
@@ -314,9 +319,12 @@ TRNI_COLD trn_status trni_nc_matmul_regions(const trni_product *p, trn_error *er
 TRNI_FN trn_status trni_nc_run(const trni_product *p, bool *psum_written, trn_error *error)
 {
     trn_status status = TRN_OK;
-    if (trni_product_depth(p) == 0 || p->a.lanes == 0 || p->b.lanes == 0) trni_dst_clear(p);
-    else if (trni_kernels_apply(p)) status = trni_nc_matmul_packed(p, error);
-    else status = trni_nc_matmul_regions(p, error);
+    if (trni_product_depth(p) == 0 || p->a.lanes == 0 || p->b.lanes == 0)
+        trni_dst_clear(p);
+    else if (trni_kernels_apply(p))
+        status = trni_nc_matmul_packed(p, error);
+    else
+        status = trni_nc_matmul_regions(p, error);
     if (status == TRN_OK && psum_written) *psum_written = true;
     return status;
 }
@@ -337,10 +345,7 @@ TRNI_FN int trni_permutation_row(const trni_operand *moving, int64_t n)
 }
 
 /* PSUM takes 8-bit codes as 16 bits, the upper byte 0 (documented); other formats as they are. */
-TRNI_FN trn_format trni_transposed_format(trn_format data)
-{
-    return trn_format_bits(data) == 8 ? TRN_U16 : data;
-}
+TRNI_FN trn_format trni_transposed_format(trn_format data) { return trn_format_bits(data) == 8 ? TRN_U16 : data; }
 
 TRNI_DRIVER trn_status trni_transpose_check(const trn_nc_matmul_args *args, const trni_product *p)
 {
@@ -475,8 +480,8 @@ TRNI_COLD trn_status trni_nc_matmul_mx_tiles(const trn_nc_matmul_mx_args *args, 
     unsigned char *const room = (unsigned char *)trni_workspace_of(&space, 0);
     status = trni_nc_gather_scales(args, &args->stationary_scale, &args->stationary, room, &p->a_scale);
     if (status == TRN_OK)
-        status = trni_nc_gather_scales(args, &args->moving_scale, &args->moving, room + blocks * p->a.lanes,
-                                       &p->b_scale);
+        status =
+            trni_nc_gather_scales(args, &args->moving_scale, &args->moving, room + blocks * p->a.lanes, &p->b_scale);
     if (status == TRN_OK) status = trni_nc_run(p, args->psum_written, args->error);
     trni_workspace_close(&space);
     return status;

@@ -39,7 +39,7 @@
  * scales), with dst as it was under accumulate. A result that may overflow has no tolerance: both are infinite. */
 typedef struct trn_tolerance_args {
     const trn_matmul_args *matmul; /* the call that will be made; packed weights have no part in it */
-    trn_tensor worst; /* [M, N] F32: no element is further from the exact one. Rank 0 = not wanted */
+    trn_tensor worst;              /* [M, N] F32: no element is further from the exact one. Rank 0 = not wanted */
     trn_tensor sigma; /* [M, N] F32: the root mean square of the distance, were roundings independent of each other; 0
                        * where nothing is rounded. Numbers that are all alike lose the same again and again: such data
                        * lie further out (exactness.md, "Tolerances", has figures). Rank 0 = not wanted */
@@ -65,8 +65,8 @@ TRN_API trn_status trn_tolerance(const trn_tolerance_args *args);
 /* Of one rounding: an error over the number that was rounded, at most. */
 typedef struct trni_roundings {
     double chain, product, psum, dst;
-    double merges;     /* additions of chains that the first one passes */
-    double steps;      /* additions of the longest chain of a tile */
+    double merges; /* additions of chains that the first one passes */
+    double steps;  /* additions of the longest chain of a tile */
     double tiles;
     double operations; /* on one element, all told */
     double least;      /* below it each of these may lose all */
@@ -207,8 +207,9 @@ TRNI_DRIVER void trni_tolerance_chains(const trni_tolerance_work *w, int64_t m, 
         trni_walk_columns(&w->walk, l, a, w->b + n, count);
         for (size_t i = 0; i < count; i++) {
             const double all = l->magnitude[i] + fabs(trni_tolerance_before(w->p, m, n + (int64_t)i));
-            const trni_made made = { l->psum[i], all, trni_chains_worst(all, &w->roundings),
-                                     { l->mean[i], l->twelve[i] } };
+            const trni_made made = {
+                l->psum[i], all, trni_chains_worst(all, &w->roundings), { l->mean[i], l->twelve[i] }
+            };
             trni_tolerance_element(w, m, n + (int64_t)i, &made);
         }
     }
@@ -232,8 +233,10 @@ TRNI_DRIVER void trni_tolerance_row(const trni_tolerance_work *w, int64_t m, dou
     const trni_product *p = w->p;
     const bool blocks = trni_has_blocks(&p->numerics);
     trni_tolerance_numbers(p, &p->a, &p->a_scale, m, a, blocks ? a + p->a.depth : NULL, 1);
-    if (blocks) trni_tolerance_blocks(w, m, a);
-    else trni_tolerance_chains(w, m, a, lines);
+    if (blocks)
+        trni_tolerance_blocks(w, m, a);
+    else
+        trni_tolerance_chains(w, m, a, lines);
 }
 
 /* ---- the call ---- */
@@ -255,8 +258,8 @@ TRNI_DRIVER trn_status trni_tolerance_check_view(const trn_tensor *t, const char
 TRNI_DRIVER trn_status trni_tolerance_check_apart(const trn_tolerance_args *args, trn_error *error)
 {
     const trn_matmul_args *q = args->matmul;
-    const trn_tensor *const out[2] = { &args->worst, &args->sigma },
-                     *const in[5] = { &q->a, &q->b, &q->a_scale, &q->b_scale, &q->dst };
+    const trn_tensor *const out[2] = { &args->worst, &args->sigma }, *const in[5] = { &q->a, &q->b, &q->a_scale,
+                                                                                      &q->b_scale, &q->dst };
     static const char *const name[2] = { "worst", "sigma" }, *const of[5] = { "a", "b", "a_scale", "b_scale", "dst" };
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 5; j++)

@@ -44,13 +44,13 @@ typedef struct trn_trace_event {
 } trn_trace_event;
 
 typedef struct trn_trace {
-    trn_trace_event *event;              /* [capacity], the caller's */
+    trn_trace_event *event; /* [capacity], the caller's */
     int64_t capacity, count;
     int64_t lost;                        /* events that had no room */
     const char *track[TRN_TRACE_TRACKS]; /* names, from the top */
     int tracks;
-    const char *const *names;            /* [tracks], in place of track: for more tracks than that has */
-    const char *title;                   /* optional */
+    const char *const *names; /* [tracks], in place of track: for more tracks than that has */
+    const char *title;        /* optional */
 } trn_trace;
 
 /* Names and texts are copied, and cut to length. */
@@ -182,7 +182,9 @@ TRNI_FN size_t trni_text_wide(const unsigned char *s, int *bytes)
 /* A string inside quotes of JSON, or as text of XML. What is no UTF-8 (a name cut short) becomes '?'. */
 TRNI_FN void trni_text_escaped(trni_text *t, const char *text, bool xml)
 {
-    static const struct { char c; const char *json, *xml;
+    static const struct {
+        char c;
+        const char *json, *xml;
     } row[] = {
         { '"', "\\\"", "&quot;" }, { '\\', "\\\\", "\\" }, { '&', "&", "&amp;" },
         { '<', "<", "&lt;" },      { '>', ">", "&gt;" },
@@ -194,11 +196,14 @@ TRNI_FN void trni_text_escaped(trni_text *t, const char *text, bool xml)
         n = trni_utf8(s, &code);
         for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
             if (*s == (unsigned char)row[i].c) as = xml ? row[i].xml : row[i].json;
-        if (as) trni_text_put(t, "%s", as);
+        if (as)
+            trni_text_put(t, "%s", as);
         else if (n && trni_unseen(code))
             trni_text_unseen(t, code, xml);
-        else if (n) trni_text_put(t, "%.*s", n, (const char *)s);
-        else trni_text_put(t, "?");
+        else if (n)
+            trni_text_put(t, "%.*s", n, (const char *)s);
+        else
+            trni_text_put(t, "?");
     }
 }
 
@@ -300,7 +305,7 @@ typedef struct trni_picture {
     int kinds;
     const char *kind[TRNI_SVG_KINDS];
     double kind_s[TRNI_SVG_KINDS];
-    int tracks;                   /* that are drawn */
+    int tracks; /* that are drawn */
 } trni_picture;
 
 TRNI_FN int trni_picture_kind(trni_picture *p, const char *name)
@@ -318,7 +323,7 @@ TRNI_FN bool trni_picture_part(const trni_picture *p, const trn_trace_event *e, 
 {
     *from_s = e->start_s > p->start_s ? e->start_s : p->start_s;
     *to_s = e->start_s + e->duration_s < p->end_s ? e->start_s + e->duration_s : p->end_s;
-    return e->track >= 0 && e->track < p->tracks && *to_s > *from_s;
+    return e->track >= 0 && e->track<p->tracks && * to_s> * from_s;
 }
 
 /* Of the legend: a name and its time need 210 pixels. */
@@ -361,10 +366,9 @@ TRNI_FN double trni_picture_y(int track) { return TRNI_SVG_TOP + TRNI_SVG_LANE *
 TRNI_FN void trni_picture_head(trni_picture *p)
 {
     static const char *const colour[2][TRNI_SVG_COLOURS] = {
-        { "#10408c", "#a06200", "#2c5a12", "#c22f63", "#007a70",
-          "#7565d2", "#55606f", "#7a4a2b", "#8c2fa0", "#b5471b" },
-        { "#9cc0ff", "#e8ad2b", "#b5e3a2", "#f86f9d", "#1bdfd0",
-          "#857bd6", "#98a2b3", "#c99a75", "#d68be6", "#f28a5b" }
+        { "#10408c", "#a06200", "#2c5a12", "#c22f63", "#007a70", "#7565d2", "#55606f", "#7a4a2b", "#8c2fa0",
+          "#b5471b" },
+        { "#9cc0ff", "#e8ad2b", "#b5e3a2", "#f86f9d", "#1bdfd0", "#857bd6", "#98a2b3", "#c99a75", "#d68be6", "#f28a5b" }
     };
     trni_text *t = &p->text;
     trni_text_put(t,
@@ -413,8 +417,14 @@ TRNI_FN double trni_picture_step(const trni_picture *p)
 
 TRNI_FN void trni_picture_axis(trni_picture *p)
 {
-    static const struct { double from_s, unit_s; const char *name; } unit[] = {
-        { 1, 1, "s" }, { 1e-3, 1e-3, "ms" }, { 1e-6, 1e-6, "us" }, { 0, 1e-9, "ns" },
+    static const struct {
+        double from_s, unit_s;
+        const char *name;
+    } unit[] = {
+        { 1, 1, "s" },
+        { 1e-3, 1e-3, "ms" },
+        { 1e-6, 1e-6, "us" },
+        { 0, 1e-9, "ns" },
     };
     const double step = trni_picture_step(p), bottom = trni_picture_y(p->trace->tracks);
     int u = 0;
@@ -447,9 +457,10 @@ TRNI_FN void trni_picture_lanes(trni_picture *p)
     const double all = p->end_s - p->start_s;
     for (int i = 0; i < p->tracks; i++) {
         const double y = trni_picture_y(i), busy_s = trni_picture_busy(p, i);
-        trni_text_put(&p->text, "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"3\"/>\n"
-                                "<text class=\"ink\" x=\"16\" y=\"%.1f\" font-weight=\"600\">", TRNI_SVG_LEFT, y,
-                      p->width - TRNI_SVG_LEFT - TRNI_SVG_RIGHT, TRNI_SVG_BAR, y + 18);
+        trni_text_put(&p->text,
+                      "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"3\"/>\n"
+                      "<text class=\"ink\" x=\"16\" y=\"%.1f\" font-weight=\"600\">",
+                      TRNI_SVG_LEFT, y, p->width - TRNI_SVG_LEFT - TRNI_SVG_RIGHT, TRNI_SVG_BAR, y + 18);
         trni_text_escaped(&p->text, trni_trace_name(p->trace, i), true);
         trni_text_put(&p->text, "</text><text class=\"faint\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.0f %%</text>\n",
                       TRNI_SVG_LEFT - 12, y + 18, 100 * busy_s / all);

@@ -290,7 +290,8 @@ static void add_one(activation_error *e, float x, float y, double exact)
         e->wrong += isnan(exact) ? !isnan(y) : !isinf(y) || (y > 0) != (exact > 0);
         return;
     }
-    if (isinf(ulp)) e->wrong++;
+    if (isinf(ulp))
+        e->wrong++;
     else {
         e->arguments++;
         e->mean_ulp += ulp; /* the sum, until the end */
@@ -349,9 +350,12 @@ void activation_error_end(activation_error *e)
         double ulp, relative;
         const double exact = activation_exact(e->op, slope, at[i]);
         if (!evaluate(e, &y, &at[i], 1, TRN_ISA_AUTO) || !activation_error_of(exact, y, &ulp, &relative)) continue;
-        if (i == 0) e->max_ulp = ulp;
-        else if (i == 1) e->max_relative = relative;
-        else e->max_absolute = fabs((double)y - exact);
+        if (i == 0)
+            e->max_ulp = ulp;
+        else if (i == 1)
+            e->max_relative = relative;
+        else
+            e->max_absolute = fabs((double)y - exact);
     }
 }
 

@@ -20,9 +20,9 @@
 typedef struct activation_error {
     trn_act op;
     trn_act_math math;
-    int64_t arguments;                    /* that counted */
-    int64_t wrong;                        /* NaN or an infinity where a number is due, or the other way round */
-    double max_ulp, ulp_at;               /* the largest error in ulp, and where: x */
+    int64_t arguments;      /* that counted */
+    int64_t wrong;          /* NaN or an infinity where a number is due, or the other way round */
+    double max_ulp, ulp_at; /* the largest error in ulp, and where: x */
     double max_relative, relative_at;
     double max_absolute, absolute_at;
     double mean_ulp;

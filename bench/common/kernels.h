@@ -27,8 +27,7 @@
 #define TB_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"), min_vector_width(512)))
 #else
 #define TB_KERNEL __attribute__((unused, optimize("O3")))
-#define TB_AVX512 \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,prefer-vector-width=512")))
+#define TB_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,prefer-vector-width=512")))
 #endif
 #define TB_AVX2 __attribute__((target("avx2,fma,f16c")))
 

@@ -92,21 +92,21 @@ static void openblas_run(void *prepared)
 
 #if HAVE_ONEDNN
 
-#define ONEDNN_FUNCTIONS(X)                 \
-    X(dnnl_version)                         \
-    X(dnnl_engine_create)                   \
-    X(dnnl_stream_create)                   \
-    X(dnnl_memory_desc_init_by_tag)         \
-    X(dnnl_matmul_desc_init)                \
-    X(dnnl_primitive_desc_create)           \
-    X(dnnl_primitive_desc_query_md)         \
-    X(dnnl_primitive_create)                \
-    X(dnnl_memory_create)                   \
-    X(dnnl_reorder_primitive_desc_create)   \
-    X(dnnl_primitive_execute)               \
-    X(dnnl_stream_wait)                     \
-    X(dnnl_memory_destroy)                  \
-    X(dnnl_primitive_destroy)               \
+#define ONEDNN_FUNCTIONS(X)                                                                                            \
+    X(dnnl_version)                                                                                                    \
+    X(dnnl_engine_create)                                                                                              \
+    X(dnnl_stream_create)                                                                                              \
+    X(dnnl_memory_desc_init_by_tag)                                                                                    \
+    X(dnnl_matmul_desc_init)                                                                                           \
+    X(dnnl_primitive_desc_create)                                                                                      \
+    X(dnnl_primitive_desc_query_md)                                                                                    \
+    X(dnnl_primitive_create)                                                                                           \
+    X(dnnl_memory_create)                                                                                              \
+    X(dnnl_reorder_primitive_desc_create)                                                                              \
+    X(dnnl_primitive_execute)                                                                                          \
+    X(dnnl_stream_wait)                                                                                                \
+    X(dnnl_memory_destroy)                                                                                             \
+    X(dnnl_primitive_destroy)                                                                                          \
     X(dnnl_primitive_desc_destroy)
 
 static struct {

@@ -28,8 +28,8 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    { 1, 4096, 4096 },  { 4096, 1, 4096 },  { 1, 768, 768 },      { 768, 1, 768 },   { 4, 4096, 4096 },
-    { 16, 4096, 4096 }, { 4096, 16, 4096 }, { 128, 4096, 4096 },  { 256, 256, 256 }, { 1024, 1024, 1024 },
+    { 1, 4096, 4096 },  { 4096, 1, 4096 },  { 1, 768, 768 },     { 768, 1, 768 },   { 4, 4096, 4096 },
+    { 16, 4096, 4096 }, { 4096, 16, 4096 }, { 128, 4096, 4096 }, { 256, 256, 256 }, { 1024, 1024, 1024 },
 };
 enum { NN, NT, TN, TT, PACKED, WAYS, MAX_ROUNDS = 64 };
 static const char *const ways[WAYS] = { "NN", "NT", "TN", "TT", "packed" };
@@ -66,7 +66,8 @@ static trn_tensor view(trn_format format, void *data, int64_t rows, int64_t colu
 static trn_matmul_args ask(const bench *b, const options *o, int way, trn_error *error)
 {
     const bool integers = o->format == TRN_I8;
-    trn_matmul_args args = { .generation = integers ? TRN_TRAINIUM1 : TRN_GENERATION_DEFAULT, .isa = o->isa,
+    trn_matmul_args args = { .generation = integers ? TRN_TRAINIUM1 : TRN_GENERATION_DEFAULT,
+                             .isa = o->isa,
                              .error = error };
     args.dst = trn_tensor_2d(integers ? TRN_I32 : TRN_F32, b->dst, b->s.m, b->s.n);
     args.a = view(o->format, b->a, b->s.m, b->s.k, way == TN || way == TT);
@@ -92,10 +93,12 @@ static void fill(void *data, size_t count, trn_format format)
     float *x = app_memory(count, sizeof *x);
     for (size_t i = 0; i < count; i++) x[i] = (float)((i * 2654435761u >> 7) % 97) / 64.0f - 0.75f;
     trn_convert_args convert = { .dst = trn_tensor_1d(format, data, (int64_t)count),
-                                 .src = trn_tensor_1d(TRN_F32, x, (int64_t)count), .error = &error };
+                                 .src = trn_tensor_1d(TRN_F32, x, (int64_t)count),
+                                 .error = &error };
     if (format == TRN_I8)
         for (size_t i = 0; i < count; i++) ((signed char *)data)[i] = (signed char)(i * 2654435761u >> 9);
-    else if (trn_convert(&convert) != TRN_OK) exit(app_complain(APP_USAGE, "%s", error.text));
+    else if (trn_convert(&convert) != TRN_OK)
+        exit(app_complain(APP_USAGE, "%s", error.text));
     free(x);
 }
 
@@ -146,13 +149,18 @@ static bool parse(int argc, char **argv, options *o)
 {
     for (int i = 1; i + 1 < argc; i += 2) {
         long long m, n, k;
-        if (strcmp(argv[i], "--isa") == 0) o->isa = trn_isa_from_name(argv[i + 1]);
-        else if (strcmp(argv[i], "--threads") == 0) o->threads = atoi(argv[i + 1]);
-        else if (strcmp(argv[i], "--rounds") == 0) o->rounds = atoi(argv[i + 1]);
-        else if (strcmp(argv[i], "--format") == 0) o->format = trn_format_from_name(argv[i + 1]);
+        if (strcmp(argv[i], "--isa") == 0)
+            o->isa = trn_isa_from_name(argv[i + 1]);
+        else if (strcmp(argv[i], "--threads") == 0)
+            o->threads = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--rounds") == 0)
+            o->rounds = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--format") == 0)
+            o->format = trn_format_from_name(argv[i + 1]);
         else if (strcmp(argv[i], "--shape") == 0 && sscanf(argv[i + 1], "%lldx%lldx%lld", &m, &n, &k) == 3)
             o->only = (shape){ m, n, k };
-        else return false;
+        else
+            return false;
     }
     return argc % 2 && trn_isa_supported(o->isa) && o->threads > 0 && o->rounds > 0 && o->rounds <= MAX_ROUNDS &&
            o->format && o->only.m >= 0 && o->only.n >= 0 && o->only.k >= 0;

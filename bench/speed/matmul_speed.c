@@ -37,7 +37,7 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    { 128, 128, 128, false },    { 256, 256, 256, true },    { 512, 512, 512, true },    { 1024, 1024, 1024, true },
+    { 128, 128, 128, false },    { 256, 256, 256, true },     { 512, 512, 512, true },    { 1024, 1024, 1024, true },
     { 2048, 2048, 2048, false }, { 4096, 4096, 4096, false }, { 128, 512, 128, false },   { 128, 4096, 4096, true },
     { 128, 14336, 4096, false }, { 128, 4096, 14336, false }, { 512, 4096, 4096, false }, { 16, 4096, 4096, true },
     { 16, 14336, 4096, false },  { 1, 4096, 4096, true },     { 1, 14336, 4096, false },
@@ -73,10 +73,10 @@ static bool add_formats(const char *name)
 }
 
 typedef struct options {
-    bool quick, alone; /* alone: without peers */
+    bool quick, alone;  /* alone: without peers */
     trn_isa asked, isa; /* what products are called with: AUTO takes the host's units, too; the vectors below them */
-    int threads; /* 0: 1 and 2 */
-    int partition; /* 0: measure */
+    int threads;        /* 0: 1 and 2 */
+    int partition;      /* 0: measure */
     int rounds;
     shape only;
     app_output csv;
@@ -382,8 +382,7 @@ static bool parse(int argc, char **argv, options *o)
     }
     o->isa = tb_isa(o->asked);
     const bool known = (o->asked == TRN_ISA_AUTO || trn_isa_supported(o->asked)) && trn_isa_supported(o->isa);
-    return known && o->threads >= 0 && o->partition >= 0 && o->rounds > 0 &&
-           o->rounds <= MAX_ROUNDS;
+    return known && o->threads >= 0 && o->partition >= 0 && o->rounds > 0 && o->rounds <= MAX_ROUNDS;
 }
 
 int app_run(int argc, char **argv)
@@ -412,7 +411,7 @@ int app_run(int argc, char **argv)
     FILE *csv = app_output_stream(&o.csv);
     if (csv)
         fprintf(csv, "isa,compiler,threads,m,n,k,candidate,best_gflops,share_of_peak,ratio_bf16,ratio_openblas,ratio_"
-                       "onednn_f32,ratio_onednn_f32_packed,ratio_onednn_bf16,share_of_read\n");
+                     "onednn_f32,ratio_onednn_f32_packed,ratio_onednn_bf16,share_of_read\n");
 
     for (int threads = o.threads ? o.threads : 1; threads <= (o.threads ? o.threads : 2); threads++) {
         means sum;

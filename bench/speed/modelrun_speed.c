@@ -47,9 +47,13 @@ static const app_option option[] = {
     { "--threads", "N", "of both: 2", take_threads },
     { "--rounds", "N", "7", take_rounds },
 };
-static const app_command command = { "modelrun_speed", "usage: modelrun_speed [options]",
-                                     "modelrun's BF16 against plain loops, in tokens a second.", option,
-                                     sizeof option / sizeof option[0], "", NULL };
+static const app_command command = { "modelrun_speed",
+                                     "usage: modelrun_speed [options]",
+                                     "modelrun's BF16 against plain loops, in tokens a second.",
+                                     option,
+                                     sizeof option / sizeof option[0],
+                                     "",
+                                     NULL };
 
 /* ---- the two of them ---- */
 
@@ -70,13 +74,19 @@ static void make_peer(pair *p, int capacity)
     p->layer = app_memory((size_t)c->layers, sizeof *p->layer);
     for (int64_t i = 0; i < c->layers; i++) {
         const mr_layer *l = &m->layer[i];
-        p->layer[i] = (llama_plain_layer){
-            { codes(&l->norm[0]), codes(&l->norm[1]) }, codes(&l->w[MR_Q]), codes(&l->w[MR_K]), codes(&l->w[MR_V]),
-            codes(&l->w[MR_O]), codes(&l->w[MR_GATE]), codes(&l->w[MR_UP]), codes(&l->w[MR_DOWN]) };
+        p->layer[i] = (llama_plain_layer){ { codes(&l->norm[0]), codes(&l->norm[1]) },
+                                           codes(&l->w[MR_Q]),
+                                           codes(&l->w[MR_K]),
+                                           codes(&l->w[MR_V]),
+                                           codes(&l->w[MR_O]),
+                                           codes(&l->w[MR_GATE]),
+                                           codes(&l->w[MR_UP]),
+                                           codes(&l->w[MR_DOWN]) };
     }
-    p->peer = (llama_plain){ (int)c->layers, (int)c->hidden, (int)c->heads, (int)c->kv_heads, (int)c->head_dim,
-                             (int)c->intermediate, (int)c->vocab, capacity, (float)c->eps, (float)c->rope.theta,
-                             codes(&m->embed), codes(&m->norm), codes(&m->head), p->layer, NULL };
+    p->peer =
+        (llama_plain){ (int)c->layers,       (int)c->hidden,  (int)c->heads,   (int)c->kv_heads, (int)c->head_dim,
+                       (int)c->intermediate, (int)c->vocab,   capacity,        (float)c->eps,    (float)c->rope.theta,
+                       codes(&m->embed),     codes(&m->norm), codes(&m->head), p->layer,         NULL };
     p->peer.scratch = app_memory((size_t)llama_plain_scratch(&p->peer), sizeof(float));
     for (int i = 0; i < MOST; i++) p->cache[i] = app_memory((size_t)llama_plain_cache(&p->peer), sizeof(float));
 }
@@ -124,9 +134,10 @@ static void measure(pair *p, const options *o)
     double worst[BATCHES] = { 0 };
     int32_t token[MOST];
     static const app_column column[] = {
-        { "sequences", APP_INTEGER, "", "" }, { "tokens/s", APP_REAL, "", "" }, { "plain loops", APP_REAL, "", "" },
-        { "ratio of the best", APP_REAL, "", "" }, { "median ratio", APP_REAL, "", "" },
-        { "logits apart", APP_REAL, "", "" } };
+        { "sequences", APP_INTEGER, "", "" }, { "tokens/s", APP_REAL, "", "" },
+        { "plain loops", APP_REAL, "", "" },  { "ratio of the best", APP_REAL, "", "" },
+        { "median ratio", APP_REAL, "", "" }, { "logits apart", APP_REAL, "", "" }
+    };
     app_table t;
     for (int r = -1; r < o->rounds; r++) /* the first one warms up */
         for (int b = 0; b < BATCHES; b++) {

@@ -81,7 +81,8 @@ static trn_status multiply(const bench *b, const options *o, const kind *of, int
 {
     trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, b->dst, o->m, o->n),
                              .a = trn_tensor_2d(of->format, b->a, o->m, o->k),
-                             .b = trn_tensor_2d(of->format, b->b, o->k, o->n), .units = units };
+                             .b = trn_tensor_2d(of->format, b->b, o->k, o->n),
+                             .units = units };
     if (of->mx) {
         args.a_scale = trn_tensor_2d(TRN_F8_E8M0, b->a_scale, o->m, o->k / 32);
         args.b_scale = trn_tensor_2d(TRN_F8_E8M0, b->b_scale, o->n, o->k / 32);
@@ -108,8 +109,7 @@ static bool run(bench *b, const options *o, const kind *of)
             b->rate[way][r] = flops * repeats / (app_now() - start);
         }
     printf("%-30s %7.1f GF/s on vectors, %7.1f with the unit: %5.2fx   %3.0f %% exact, %3.0f %% half, %3.0f %% pairs\n",
-           of->name,
-           1e-9 * tb_best(b->rate[VECTORS], o->rounds), 1e-9 * tb_best(b->rate[UNIT], o->rounds),
+           of->name, 1e-9 * tb_best(b->rate[VECTORS], o->rounds), 1e-9 * tb_best(b->rate[UNIT], o->rounds),
            tb_median_ratio(b->rate[UNIT], b->rate[VECTORS], o->rounds),
            units.whole + units.chains ? 100 * tb_unit_share(&units, units.whole + units.chains) : 0.0,
            units.half ? 100 * tb_unit_share(&units, units.half) : 0.0,
@@ -122,14 +122,17 @@ static bool parse(int argc, char **argv, options *o)
 {
     for (int i = 1; i + 1 < argc; i += 2) {
         long long m, n, k;
-        if (strcmp(argv[i], "--threads") == 0) o->threads = atoi(argv[i + 1]);
-        else if (strcmp(argv[i], "--rounds") == 0) o->rounds = atoi(argv[i + 1]);
+        if (strcmp(argv[i], "--threads") == 0)
+            o->threads = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--rounds") == 0)
+            o->rounds = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--shape") == 0 && sscanf(argv[i + 1], "%lldx%lldx%lld", &m, &n, &k) == 3)
             o->m = m, o->n = n, o->k = k;
-        else return false;
+        else
+            return false;
     }
-    return argc % 2 && o->threads > 0 && o->rounds > 0 && o->rounds <= MAX_ROUNDS && o->m > 0 && o->n > 0 &&
-           o->k > 0 && o->k % 32 == 0 && o->m < 100000 && o->n < 100000 && o->k < 100000;
+    return argc % 2 && o->threads > 0 && o->rounds > 0 && o->rounds <= MAX_ROUNDS && o->m > 0 && o->n > 0 && o->k > 0 &&
+           o->k % 32 == 0 && o->m < 100000 && o->n < 100000 && o->k < 100000;
 }
 
 int app_run(int argc, char **argv)

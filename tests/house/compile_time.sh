@@ -46,7 +46,7 @@ if [ "$(uname -m)" = x86_64 ]; then
         printf "%s: a program that calls trn_matmul: %d bytes, at most %d\n" "$compiler" "$bytes" $limit_bytes
         [ "$bytes" -le $limit_bytes ] || fail "$compiler -O2: that is more than $limit_bytes bytes"
         # What makes few orders fast is not in it; where numerics are read from text it is.
-        ! nm "$scratch/matmul.o" | grep -q trni_tame_tile ||
+        ! nm "$scratch/matmul.o" | grep -q trni_safe_tile ||
             fail "$compiler -O2: a program that never reads numerics from text has kernels for orders that it has not"
     done
     {
@@ -57,7 +57,7 @@ if [ "$(uname -m)" = x86_64 ]; then
     checked
     step "a program that reads numerics and multiplies does not compile" \
         "$(compilers | tail -n 1)" -O1 -DTRN_NO_INTRINSICS=1 -I"$root" -c "$scratch/text.c" -o "$scratch/text.o" &&
-        { nm "$scratch/text.o" | grep -q trni_tame_tile ||
+        { nm "$scratch/text.o" | grep -q trni_safe_tile ||
             fail 'a program that reads numerics from text has no kernels for the orders that it may name'; }
 fi
 finish

@@ -67,9 +67,11 @@ for header in $(doors); do
                 text = substr(text, RSTART + RLENGTH)
             }
             # functions and types at file scope; a function in a macro body (## in it) is covered by a pattern
+            head = $0
+            sub(/ \{.*/, "", head)
             if (/^(TRN_API|TRNI_FN|TRNI_INLINE|TRNI_KERNEL|static|__attribute__|TRNI_DATA)/ &&
-                match($0, /[^A-Za-z0-9_]trn_[a-z0-9_]+\(/))
-                defined[substr($0, RSTART + 1, RLENGTH - 2)] = FNR
+                match(head, /[^A-Za-z0-9_]trn_[a-z0-9_]+\(/))
+                defined[substr(head, RSTART + 1, RLENGTH - 2)] = FNR
             if (/^typedef (enum|struct|union) trn_/) defined[$3] = FNR
             else if (/^typedef .* \**trn_[a-z0-9_]+;/) {
                 name = $0

@@ -2,7 +2,7 @@
 # Sourced by the scripts beside it. POSIX sh; every check prints one line of totals and exits 1 when something failed.
 #
 # TRN_EXPECT_SKIPS   words (avx2 avx512 aarch64 mpi ...) naming paths that this machine is known to lack. A path that
-#                    is skipped without being expected is a failure: a gate that never opens would guard nothing.
+#                    is skipped without being expected is a failure: a check that never runs would guard nothing.
 
 LC_ALL=C
 export LC_ALL

@@ -62,7 +62,7 @@ static void waits_are_those_of_whoever_remembers_everything(void **state)
     uint64_t seed = 11;
     for (int round = 0; round < cases_rounds(12, 200); round++) {
         trni_history h;
-        trni_tenant tile;
+        trni_allocation tile;
         const int rows = 1 + cases_below(&seed, 8), bytes = 1 + cases_below(&seed, 24);
         memset(&tile, 0, sizeof tile);
         tile.access = -1;
@@ -89,7 +89,7 @@ static void too_many_parts_wait_longer_but_never_less(void **state)
 {
     (void)state;
     static trni_access pool[TRNI_ACCESSES];
-    static trni_tenant tile[64];
+    static trni_allocation tile[64];
     static past all[MOST];
     trni_history h;
     trni_history_begin(&h, pool);

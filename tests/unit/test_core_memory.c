@@ -323,7 +323,7 @@ static void written_bytes_are_those_that_were_visited(void **state)
     memset(m.by_matmul, 0, (size_t)(128 * m.pitch / 8));
     for (int round = 0; round < cases_rounds(60, 2000); round++) {
         const int tile = take(&m, "x", 32, 1 + cases_below(&seed, 32), 1 + cases_below(&seed, 700));
-        trni_tenant *t = &m.tile[tile];
+        trni_allocation *t = &m.tile[tile];
         memset(map, 0, (size_t)(128 * m.pitch));
         for (int64_t p = t->at.p; p < t->at.p_end; p++) {
             for (int64_t b = t->at.b; b < t->at.b_end; b++)

@@ -38,8 +38,8 @@ typedef struct product {
 static float value_of(trn_format format, bool small)
 {
     if (small) return (float)(below(5) - 2);
-    const uint32_t tame = cases_u32(&rng) % 0x02000000u + 0x3e800000u + (one_in(2) ? 0x80000000u : 0);
-    const uint32_t u = one_in(wild) ? cases_float(&rng) : tame;
+    const uint32_t safe = cases_u32(&rng) % 0x02000000u + 0x3e800000u + (one_in(2) ? 0x80000000u : 0);
+    const uint32_t u = one_in(wild) ? cases_float(&rng) : safe;
     return trn_decode(format, trn_encode(format, cases_float_of(u), TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0));
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "trnmath/sharded/sharded_ballot.h"
+#include "trnmath/sharded/sharded_signature.h"
 #include "trnmath/trn_reshard.h"
 #include "twin/cases.h"
 
@@ -157,12 +157,12 @@ static void formats_of_sums(void **state)
 
 static uint64_t said_of(const char *spec, int words, int which)
 {
-    static trni_ballot b;
+    static trni_signature b;
     trn_pspec s;
     assert_int_equal(trn_pspec_parse(&s, &mesh, spec), TRN_OK);
-    trni_ballot_begin(&b, TRNI_CALL_COLLECTIVE);
+    trni_signature_begin(&b, TRNI_CALL_COLLECTIVE);
     const int before = b.words;
-    trni_ballot_dims(&b, "a_spec.", &s);
+    trni_signature_dims(&b, "a_spec.", &s);
     assert_int_equal(b.words - before, words);
     return b.word[before + which];
 }

@@ -13,8 +13,8 @@
 #include "matmul_worker.h"
 
 enum {
-    TRNI_DOTS = 8,          /* columns at a time */
-    TRNI_DOT_STRETCH = 512  /* numbers of each that are decoded at a time */
+    TRNI_DOTS = 8,         /* columns at a time */
+    TRNI_DOT_STRETCH = 512 /* numbers of each that are decoded at a time */
 };
 
 /* s[column][chain] = sums of `depth` products each, from +0; a column's numbers are binary32, or what the kernel says,
@@ -68,7 +68,7 @@ TRNI_DRIVER trni_dots trni_dots_of(const trni_worker *w)
     d.eight = isa == TRN_ISA_AVX512 && b->format == TRN_BF16 ? trni_simd_dots_8_bf16_avx512 : own[i].eight;
     d.one = own[i].one;
     d.direct = own[i].format == b->format;
-    d.codes = w->feed_b.woven; /* the tables are there */
+    d.codes = w->loader_b.woven; /* the tables are there */
 #endif
     return d;
 }
@@ -78,19 +78,19 @@ TRNI_DRIVER void trni_dot_row(const trni_worker *w, int64_t k, int64_t depth, fl
 {
     const trni_operand *o = &w->p->a;
     if (o->depth_stride == 1) {
-        trni_feed_line(&w->feed_a, x, trni_operand_at(o, 0, k), (size_t)depth);
+        trni_loader_line(&w->loader_a, x, trni_operand_at(o, 0, k), (size_t)depth);
         return;
     }
-    for (int64_t t = 0; t < depth; t++) trni_feed_line(&w->feed_a, x + t, trni_operand_at(o, 0, k + t), 1);
+    for (int64_t t = 0; t < depth; t++) trni_loader_line(&w->loader_a, x + t, trni_operand_at(o, 0, k + t), 1);
 }
 
-/* `depth` numbers of a column from k on, decoded: as panels of the feed that follow each other, and what is left. */
-TRNI_DRIVER void trni_dot_line(const trni_feed *feed, const unsigned char *src, int64_t depth, float *line)
+/* `depth` numbers of a column from k on, decoded: as panels of the loader that follow each other, and what is left. */
+TRNI_DRIVER void trni_dot_line(const trni_loader *loader, const unsigned char *src, int64_t depth, float *line)
 {
     static const uint16_t first[1] = { 0 };
-    const int64_t whole = depth / feed->width, done = whole * feed->width;
-    if (whole) feed->lines(feed, line, (size_t)feed->width, first, src, 0, 1, whole);
-    if (done < depth) trni_feed_line(feed, line + done, src + done * feed->bytes, (size_t)(depth - done));
+    const int64_t whole = depth / loader->width, done = whole * loader->width;
+    if (whole) loader->lines(loader, line, (size_t)loader->width, first, src, 0, 1, whole);
+    if (done < depth) trni_loader_line(loader, line + done, src + done * loader->bytes, (size_t)(depth - done));
 }
 
 /* PSUM of `count` columns after the tile at k, whose chains have come to s. */
@@ -114,7 +114,7 @@ TRNI_LEAN void trni_dots_codes(const trni_worker *w, const float *x, int64_t k, 
     float s[TRNI_DOTS][TRNI_DOT_CHAINS];
     for (int64_t part = 0, deep; part < depth; part += deep) {
         deep = trni_min64(depth - part, w->p->numerics.k_tile);
-        trni_simd_dots_8_bytes_avx512(&w->feed_b.decoder, s[0], x + part, trni_operand_at(o, n, k + part),
+        trni_simd_dots_8_bytes_avx512(&w->loader_b.decoder, s[0], x + part, trni_operand_at(o, n, k + part),
                                       o->lane_stride, (int)deep);
         trni_dots_join(w, (const float(*)[TRNI_DOT_CHAINS])s, k + part, n, TRNI_DOTS, psum);
     }
@@ -124,8 +124,8 @@ TRNI_LEAN void trni_dots_codes(const trni_worker *w, const float *x, int64_t k, 
 }
 
 /* Columns [n, n + count), count <= TRNI_DOTS, over the numbers [k, k + depth) of a, decoded at x. */
-TRNI_LEAN void trni_dots_columns(const trni_worker *w, const trni_dots *dots, const float *x, int64_t k,
-                                 int64_t depth, int64_t n, int count, float *psum)
+TRNI_LEAN void trni_dots_columns(const trni_worker *w, const trni_dots *dots, const float *x, int64_t k, int64_t depth,
+                                 int64_t n, int count, float *psum)
 {
     TRNI_LINES(float) line[TRNI_DOTS * TRNI_DOT_STRETCH];
     float s[TRNI_DOTS][TRNI_DOT_CHAINS];
@@ -145,14 +145,15 @@ TRNI_LEAN void trni_dots_columns(const trni_worker *w, const trni_dots *dots, co
             const unsigned char *at = trni_operand_at(o, n + i, k + t);
             for (int64_t c = next; c < next + stretch * o->bytes; c += TRNI_LINE)
                 __builtin_prefetch((const void *)((uintptr_t)at + (uintptr_t)c));
-            trni_dot_line(&w->feed_b, at, stretch, line + i * TRNI_DOT_STRETCH);
+            trni_dot_line(&w->loader_b, at, stretch, line + i * TRNI_DOT_STRETCH);
         }
         for (int64_t part = 0; part < stretch; part += tile) {
             const int deep = (int)trni_min64(stretch - part, tile);
-            const unsigned char *at = dots->direct ? trni_operand_at(o, n, k + t)
-                                                   : (const unsigned char *)(const void *)line;
+            const unsigned char *at =
+                dots->direct ? trni_operand_at(o, n, k + t) : (const unsigned char *)(const void *)line;
             at += part * bytes;
-            if (count == TRNI_DOTS) dots->eight(s[0], x + t + part, at, step, deep);
+            if (count == TRNI_DOTS)
+                dots->eight(s[0], x + t + part, at, step, deep);
             else
                 for (int i = 0; i < count; i++) dots->one(s[i], x + t + part, at + i * step, step, deep);
             trni_dots_join(w, (const float(*)[TRNI_DOT_CHAINS])s, k + t + part, n, count, psum);
@@ -173,8 +174,10 @@ TRNI_LEAN void trni_region_dots(const trni_worker *w, int64_t n, int64_t columns
         for (int64_t j = 0; j < columns; j += TRNI_DOTS)
             trni_dots_columns(w, &dots, x, k, depth, n + j, (int)trni_min64(columns - j, TRNI_DOTS), psum + j);
     }
-    if (w->cut->direct) trni_canonical_nans_for(p->isa)(psum, (size_t)columns);
-    else trni_psum_to_dst(p, w->psum, 0, 1, n, columns);
+    if (w->cut->direct)
+        trni_canonical_nans_for(p->isa)(psum, (size_t)columns);
+    else
+        trni_psum_to_dst(p, w->psum, 0, 1, n, columns);
 }
 
 #undef TRNI_DOTS_PARAMS

@@ -27,7 +27,7 @@ enum {
 
 /* out[i][j] = (in ? in[i][j] : 0) + start[i] + the dot products of `groups` words of a's row i and b's column j.
  * a is [group][rows], b is [group][TRNI_INT8_WIDTH], out and in are [rows][TRNI_INT8_WIDTH]. */
-#define TRNI_INT8_PARAMS \
+#define TRNI_INT8_PARAMS                                                                                               \
     const uint32_t *a, const uint32_t *b, int groups, const int32_t *start, const int32_t *in, int32_t *out
 #define TRNI_INT8_ARGS a, b, groups, start, in, out
 
@@ -104,8 +104,7 @@ TRNI_DISPATCH_AVX2(trni_int8_sum, (const signed char *x, size_t n, int32_t *sum)
 /* Four numbers of 8 bits and one row, where there are tiles, but no vectors for such words. */
 TRNI_INLINE void trni_int8_bytes_body(TRNI_INT8_PARAMS)
 {
-    for (int j = 0; j < TRNI_INT8_WIDTH; j++)
-        out[j] = trni_wrapped((in ? (uint32_t)in[j] : 0) + (uint32_t)start[0]);
+    for (int j = 0; j < TRNI_INT8_WIDTH; j++) out[j] = trni_wrapped((in ? (uint32_t)in[j] : 0) + (uint32_t)start[0]);
     for (int g = 0; g < groups; g++, b += TRNI_INT8_WIDTH)
         for (int byte = 0; byte < 32; byte += 8)
             for (int j = 0; j < TRNI_INT8_WIDTH; j++)
@@ -259,7 +258,8 @@ TRNI_DRIVER void trni_int8_pack_panel(const trni_int8_work *w, int64_t n, int co
     const int64_t groups = trni_ceil_div(depth, w->way.group), all = trni_int8_groups(w, depth);
     const uint32_t flip = w->way.group == 4 ? 0x80808080u : 0;
     memset(dst + groups * TRNI_INT8_WIDTH, 0, sizeof *dst * (size_t)((all - groups) * TRNI_INT8_WIDTH));
-    if (o->lane_stride == 1) trni_int8_weave_panel(w, n, columns, k, depth, dst);
+    if (o->lane_stride == 1)
+        trni_int8_weave_panel(w, n, columns, k, depth, dst);
     else
         for (int j = 0; j < columns; j++)
             trni_int8_line(w, trni_int8_lane(w, o, n + j, k, depth, copy), groups, flip, TRNI_INT8_WIDTH, dst + j);
@@ -313,8 +313,10 @@ TRNI_DRIVER void trni_int8_move(const trni_product *p, int64_t m, int rows, int6
         for (int j = 0; j < columns; j += p->dst.stride[1] == 1 ? columns : 1) {
             const size_t bytes = sizeof *psum * (size_t)(p->dst.stride[1] == 1 ? columns : 1);
             unsigned char *at = trni_dst_at(p, m + i, n + j);
-            if (back) memcpy(at, psum + j, bytes);
-            else memcpy(psum + j, at, bytes);
+            if (back)
+                memcpy(at, psum + j, bytes);
+            else
+                memcpy(psum + j, at, bytes);
         }
 }
 

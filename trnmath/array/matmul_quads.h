@@ -26,8 +26,8 @@ enum {
     TRNI_QUADS_WIDTH = 32, /* columns of a panel */
     TRNI_QUADS_LEAST = 4,  /* rows of a that are worth it */
     TRNI_QUADS_BLOCK = TRNI_SCALE_BLOCK / 4, /* rows of the array under one scale */
-    TRNI_QUADS_LESS_B = TRNI_TAME_LEAST,
-    TRNI_QUADS_LESS_A = 129 - TRNI_TAME_LEAST
+    TRNI_QUADS_LESS_B = TRNI_SAFE_LEAST,
+    TRNI_QUADS_LESS_A = 129 - TRNI_SAFE_LEAST
 };
 
 /* Rows of a chain that follow each other under one scale are a run. */
@@ -39,8 +39,8 @@ typedef struct trni_quads_map {
 
 /* out[i][j] = (in ? in[i][j] + : ) merged chains, for strip <= TRNI_QUADS_ROWS rows. No cache lines are
  * asked for on the way: words are few enough, and asking takes a quarter of the speed (measured). */
-#define TRNI_QUADS_PARAMS                                                                                             \
-    const uint32_t *a, const uint32_t *b, int strip, const trni_quads_map *map, const float *in, ptrdiff_t in_step,   \
+#define TRNI_QUADS_PARAMS                                                                                              \
+    const uint32_t *a, const uint32_t *b, int strip, const trni_quads_map *map, const float *in, ptrdiff_t in_step,    \
         float *out, ptrdiff_t out_step
 
 typedef void trni_quads_fn(TRNI_QUADS_PARAMS);
@@ -62,7 +62,7 @@ typedef struct trni_quads {
     trni_quads_starts_fn *starts;
 } trni_quads;
 
-/* Of a product that packed kernels may do: scales are tame then. */
+/* Of a product that packed kernels may do: scales are safe then. */
 TRNI_DRIVER bool trni_quads_apply(const trni_product *p)
 {
     const trn_numerics *n = &p->numerics;
@@ -125,8 +125,8 @@ TRNI_FN const uint8_t *trni_quads_table(bool of_b)
 TRNI_FN uint32_t trni_quads_scale(unsigned byte, unsigned less)
 {
     if (byte == TRNI_SCALE_BYTE_NAN) return 0x7fff0000u;
-    if (byte < TRNI_TAME_LEAST) byte = TRNI_TAME_LEAST;
-    if (byte > TRNI_TAME_MOST) byte = TRNI_TAME_MOST;
+    if (byte < TRNI_SAFE_LEAST) byte = TRNI_SAFE_LEAST;
+    if (byte > TRNI_SAFE_MOST) byte = TRNI_SAFE_MOST;
     return (byte - less) << 23;
 }
 

@@ -19,8 +19,8 @@ enum { TRNI_STREAM_GROUPS_MOST = 8, TRNI_STREAM_ROWS_MOST = 16 };
 /* A tile of the single row: where its numbers of b are, what they are multiplied with, the scales of b's columns. */
 typedef struct trni_row_tile {
     const trni_map *map;
-    const float *x; /* of a, as packed lines, a's scales multiplied in */
-    float *sums;    /* [chain][step] */
+    const float *x;                     /* of a, as packed lines, a's scales multiplied in */
+    float *sums;                        /* [chain][step] */
     uint8_t (*scale)[TRNI_ROW_COLUMNS]; /* [block of 32 along K][columns]; MX only */
     int64_t k, n, columns;
     int64_t step; /* from one chain's sums to the next's: columns, or whole blocks of woven ones */
@@ -31,7 +31,7 @@ TRNI_DRIVER void trni_stream_group(const trni_worker *w, const trni_row_tile *t,
                                    const uint8_t *scale)
 {
     const trn_numerics *rules = &w->p->numerics;
-    const trni_feed *feed = &w->feed_b;
+    const trni_loader *loader = &w->loader_b;
     const bool interleaved = rules->chain_layout == TRN_CHAINS_INTERLEAVED;
     const int step = interleaved ? rules->chains : 1, group = t->map->group;
     const int64_t line = trni_operand_at(&w->p->b, 0, 1) - trni_operand_at(&w->p->b, 0, 0);
@@ -42,10 +42,11 @@ TRNI_DRIVER void trni_stream_group(const trni_worker *w, const trni_row_tile *t,
         float *sum = t->sums + trni_chain_of_row(rules, p) * t->step;
         const float *x = t->x + t->map->chains.slot[p] * group;
         const unsigned char *src = trni_operand_at(&w->p->b, t->n, t->k) + p * row;
-        if (group == 1) feed->stream(feed, sum, x, src, step * row, rows, ahead, (size_t)t->columns);
+        if (group == 1)
+            loader->stream(loader, sum, x, src, step * row, rows, ahead, (size_t)t->columns);
         else
-            (group == 2 ? feed->pairs : feed->quads)(feed, sum, x, src, step * row, slot, rows, scale, ahead,
-                                                     (size_t)t->columns);
+            (group == 2 ? loader->pairs : loader->quads)(loader, sum, x, src, step * row, slot, rows, scale, ahead,
+                                                         (size_t)t->columns);
     }
 }
 
@@ -53,8 +54,8 @@ TRNI_DRIVER void trni_stream_group(const trni_worker *w, const trni_row_tile *t,
 TRNI_DRIVER void trni_stream_single(const trni_worker *w, const trni_row_tile *t, int p)
 {
     float *sum = t->sums + trni_chain_of_row(&w->p->numerics, p) * t->step;
-    w->feed_b.stream(&w->feed_b, sum, t->x + t->map->chains.slot[p] * 2, trni_operand_at(&w->p->b, t->n, t->k + p), 0,
-                     1, 0, (size_t)t->columns);
+    w->loader_b.stream(&w->loader_b, sum, t->x + t->map->chains.slot[p] * 2, trni_operand_at(&w->p->b, t->n, t->k + p),
+                       0, 1, 0, (size_t)t->columns);
 }
 
 TRNI_DRIVER void trni_merge_lines(const trni_worker *w, float *sums, int64_t columns)
@@ -130,9 +131,9 @@ TRNI_LEAN void trni_stream_tile(const trni_worker *w, int64_t k, int depth, int6
 {
     const trni_product *p = w->p;
     const trni_map *map = trni_tile_map(w, depth);
-    uint8_t (*const scale)[TRNI_ROW_COLUMNS] = (uint8_t(*)[TRNI_ROW_COLUMNS])(void *)(w->row + TRNI_ROW_COLUMNS);
+    uint8_t(*const scale)[TRNI_ROW_COLUMNS] = (uint8_t(*)[TRNI_ROW_COLUMNS])(void *)(w->row + TRNI_ROW_COLUMNS);
     float *const straight = w->row, *sums = w->b;
-    const int64_t step = w->feed_b.woven ? trni_round_up(columns, TRNI_WEAVE) : columns;
+    const int64_t step = w->loader_b.woven ? trni_round_up(columns, TRNI_WEAVE) : columns;
     const trni_row_tile t = { map, w->a, sums, scale, k, n, columns, step };
     const bool odd = map->group == 2 && depth % 2;
     trni_worker_pack_rows(w, 0, 1, k, depth, w->a); /* a strip of one */
@@ -140,12 +141,14 @@ TRNI_LEAN void trni_stream_tile(const trni_worker *w, int64_t k, int depth, int6
     trni_stream_rows(w, &t, map->rows - odd);
     if (odd) trni_stream_single(w, &t, map->rows - 1);
     trni_merge_lines(w, sums, step);
-    if (w->feed_b.woven) {
-        w->feed_b.unweave(straight, sums, (size_t)step);
+    if (w->loader_b.woven) {
+        w->loader_b.unweave(straight, sums, (size_t)step);
         sums = straight;
     }
-    if (k == 0 && !p->accumulate) memcpy(psum, sums, sizeof(float) * (size_t)columns);
-    else trni_add_line_for(p->isa)(psum, sums, (size_t)columns);
+    if (k == 0 && !p->accumulate)
+        memcpy(psum, sums, sizeof(float) * (size_t)columns);
+    else
+        trni_add_line_for(p->isa)(psum, sums, (size_t)columns);
     trni_worker_round(w, psum, 0, 1, columns, 0, n, k);
 }
 
@@ -156,8 +159,10 @@ TRNI_LEAN void trni_region_stream(const trni_worker *w, int64_t n, int64_t colum
     if (p->accumulate && !w->cut->direct) trni_psum_from_dst(w->p, w->psum, 0, 1, n, columns);
     for (int64_t k = 0; k < p->a.depth; k += trni_tile_depth(p))
         trni_stream_tile(w, k, trni_tile_deep(w, k, p->a.depth), n, columns, psum);
-    if (w->cut->direct) trni_canonical_nans_for(p->isa)(psum, (size_t)columns);
-    else trni_psum_to_dst(w->p, w->psum, 0, 1, n, columns);
+    if (w->cut->direct)
+        trni_canonical_nans_for(p->isa)(psum, (size_t)columns);
+    else
+        trni_psum_to_dst(w->p, w->psum, 0, 1, n, columns);
 }
 
 #endif /* TRNI_ARRAY_MATMUL_ROW_H */

@@ -65,8 +65,12 @@ TRNI_DRIVER trni_wanted trni_wanted_source(const trni_worker *w, const trni_slab
     const int64_t bytes = o->bytes, span = trni_thin_panels(w->cut) * w->array.width;
     const int64_t under = k + trni_tile_depth(w->p), end = s->k + s->depth;
     const bool below = s->thin && under < end, beside = s->thin && !below && column + span < s->columns;
-    const int64_t source_k = below ? under : beside ? s->k : end,
-                  source_column = beside ? column + span : s->thin && !below ? column % span : column;
+    const int64_t source_k = below    ? under
+                             : beside ? s->k
+                                      : end,
+                  source_column = beside              ? column + span
+                                  : s->thin && !below ? column % span
+                                                      : column;
     trni_wanted wanted = { 0, 0, TRNI_LINE, 0 };
     if (o->lane_stride != 1 && !w->p->packed) return trni_wanted_turned(w, s, column, k);
     if (!s->last_rows || w->p->packed || bytes > 2 || source_k >= o->depth) return wanted;
@@ -168,7 +172,9 @@ TRNI_INLINE trni_strip trni_strip_at(const trni_panel *p, int64_t m, int64_t row
     if (p->last || (p->first && !p->fresh))
         trni_want_home(home + strip * p->step, p->step, trni_min64(rows - m - strip, strip), p->columns);
     if (p->first && p->narrow && !p->fresh) trni_copy_tile(local, p->width, home, p->step, strip, p->columns);
-    const trni_strip s = { p->fresh ? NULL : from_home ? home : local,
+    const trni_strip s = { p->fresh    ? NULL
+                           : from_home ? home
+                                       : local,
                            to_home ? home : local,
                            from_home ? p->step : p->width,
                            to_home ? p->step : p->width,

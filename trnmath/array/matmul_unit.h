@@ -159,8 +159,10 @@ TRNI_DRIVER void trni_unit_chain(const trni_unit_work *u, const trni_unit_map *m
 {
     const int row = mode == TRNI_UNIT_HALF ? map->rows + c * (int)TRNI_UNIT_WORDS : map->first[c];
     const int blocks = mode == TRNI_UNIT_HALF ? 1 : map->count[c] / (int)TRNI_UNIT_WORDS;
-    if (mode == TRNI_UNIT_NEVER) memset(sum, 0, sizeof *sum * (size_t)(TRNI_UNIT_ROWS * u->width));
-    else u->tiles.bf16(sum, a + row * TRNI_UNIT_ROWS, b + row * u->width, blocks, u->width);
+    if (mode == TRNI_UNIT_NEVER)
+        memset(sum, 0, sizeof *sum * (size_t)(TRNI_UNIT_ROWS * u->width));
+    else
+        u->tiles.bf16(sum, a + row * TRNI_UNIT_ROWS, b + row * u->width, blocks, u->width);
 }
 
 /* Chain after chain; the unit is one ahead of the vectors, which go on where it ends. */
@@ -190,8 +192,10 @@ TRNI_LEAN void trni_unit_tiles(const trni_unit_work *u, const trni_unit_map *map
     TRNI_LINES(float) all[TRNI_UNIT_ROWS * TRNI_UNIT_WIDTH];
     for (int i = 0; i < call->map->lines; i++)
         __builtin_prefetch((const void *)(call->ahead + (uintptr_t)i * call->ahead_step), 0, 2);
-    if (mode == TRNI_UNIT_WHOLE) u->tiles.bf16(all, a, b, map->rows / (int)TRNI_UNIT_WORDS, u->width);
-    else trni_unit_chains(u, map, mode, call, a, b, all);
+    if (mode == TRNI_UNIT_WHOLE)
+        u->tiles.bf16(all, a, b, map->rows / (int)TRNI_UNIT_WORDS, u->width);
+    else
+        trni_unit_chains(u, map, mode, call, a, b, all);
     u->kernels.sum(call->out, call->out_step, call->in, call->in_step, all, u->width);
 }
 

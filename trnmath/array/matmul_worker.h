@@ -218,7 +218,7 @@ typedef struct trni_worker {
     const trni_product *p;
     const trni_cut *cut;
     trni_array array;
-    trni_feed feed_a, feed_b;
+    trni_loader loader_a, loader_b;
     trni_map whole, tail;      /* of a full tile, and of the last one */
     trni_encoder psum_encoder; /* BF16 PSUM */
     float *a, *b, *local, *psum;
@@ -251,8 +251,8 @@ TRNI_DRIVER void trni_worker_init(trni_worker *w, const trni_product *p, const t
     w->p = p;
     w->cut = cut;
     w->array = trni_matmul_array(p, cut->unit);
-    trni_feed_init(&w->feed_a, &p->a, p->isa);
-    trni_feed_init(&w->feed_b, &p->b, p->isa);
+    trni_loader_init(&w->loader_a, &p->a, p->isa);
+    trni_loader_init(&w->loader_b, &p->b, p->isa);
     trni_product_maps(p, &w->whole, &w->tail);
     w->quads.multiply = NULL;
     if (p->numerics.psum_format == TRN_BF16) trni_psum_encoder_init(&w->psum_encoder, p);
@@ -323,7 +323,7 @@ TRNI_DRIVER void trni_worker_pair_rows(const trni_worker *w, const trni_map *map
 TRNI_DRIVER void trni_worker_pack_rows(const trni_worker *w, int64_t m, int64_t lanes, int64_t k, int depth, float *dst)
 {
     const trni_map *map = trni_tile_map(w, depth);
-    const trni_packer packer = { &w->array, &w->feed_a, &w->p->a, map->line, map->lines };
+    const trni_packer packer = { &w->array, &w->loader_a, &w->p->a, map->line, map->lines };
     if (w->quads.multiply) {
         trni_quads_rows(&w->quads, &w->array, w->p, map, m, lanes, k, dst);
         return;
@@ -367,7 +367,7 @@ TRNI_DRIVER void trni_worker_pack_columns(const trni_worker *w, int64_t n, int64
                                           float *dst)
 {
     const trni_map *map = trni_tile_map(w, depth);
-    const trni_packer packer = { &w->array, &w->feed_b, &w->p->b, map->line, map->lines };
+    const trni_packer packer = { &w->array, &w->loader_b, &w->p->b, map->line, map->lines };
     const int64_t wide = trni_round_up(columns, w->array.width);
     if (w->quads.multiply) {
         trni_quads_columns(&w->quads, w->p, map, n, columns, k, dst);

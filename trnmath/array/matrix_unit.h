@@ -55,11 +55,9 @@ TRNI_INLINE void trni_unit_bf16_emulated_body(TRNI_UNIT_PARAMS(float))
 {
     for (int i = 0; i < TRNI_UNIT_ROWS * width; i++) out[i] = 0;
     for (; blocks > 0; blocks--, a += TRNI_UNIT_TILE, b += TRNI_UNIT_WORDS * width)
-        for (int m = 0; m < TRNI_UNIT_ROWS; m++)
-            trni_unit_bf16_row(out + m * width, a + m * TRNI_UNIT_WORDS, b, width);
+        for (int m = 0; m < TRNI_UNIT_ROWS; m++) trni_unit_bf16_row(out + m * width, a + m * TRNI_UNIT_WORDS, b, width);
 }
 TRNI_DISPATCH_ONE(trni_unit_bf16_emulated, (TRNI_UNIT_PARAMS(float)), (TRNI_UNIT_ARGS))
-
 
 TRNI_INLINE void trni_unit_int8_emulated_body(TRNI_UNIT_PARAMS(int32_t))
 {

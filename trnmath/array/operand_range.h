@@ -68,10 +68,7 @@ TRNI_FN int trni_range_least(const trni_range *r)
 TRNI_FN int trni_range_most(const trni_range *r) { return (int)((uint32_t)r->most >> 23) - 127; }
 
 /* Bits of a significand that holds each of them, the leading one included. */
-TRNI_FN int trni_range_digits(const trni_range *r)
-{
-    return 24 - __builtin_ctz(r->any | 0x00800000u);
-}
+TRNI_FN int trni_range_digits(const trni_range *r) { return 24 - __builtin_ctz(r->any | 0x00800000u); }
 
 /* Is every product of two numbers, one of each operand, a normal binary32 number, a zero, an infinity or a NaN by
  * itself, and no rounding makes it so? */

@@ -15,10 +15,10 @@
 
 typedef struct trni_request {
     trn_generation generation;
-    trn_tensor dst, a, b;         /* a holds M lanes, b N lanes, both K deep */
+    trn_tensor dst, a, b; /* a holds M lanes, b N lanes, both K deep */
     const char *a_name, *b_name;
     int a_lane_axis, a_depth_axis, b_lane_axis, b_depth_axis; /* zeros of b: axes 1 and 0 */
-    trn_tensor a_scale, b_scale;  /* MX; rank 0 = none */
+    trn_tensor a_scale, b_scale;                              /* MX; rank 0 = none */
     int a_scale_lane_axis, b_scale_lane_axis;
     int slots; /* an instruction's pairs and quads have an axis of their own, of this size; else 0 */
     bool mx, double_row, accumulate;
@@ -33,9 +33,9 @@ typedef struct trni_request {
 
 /* What the args of every call have in common. */
 #define TRNI_REQUEST(ask, args)                                                                                        \
-    (memset(&(ask), 0, sizeof(ask)), (ask).generation = (args)->generation, (ask).dst = (args)->dst,                  \
-     (ask).accumulate = (args)->accumulate, (ask).rounding = (args)->rounding, (ask).seed = (args)->seed,             \
-     (ask).stream = (args)->stream, (ask).numerics = (args)->numerics, (ask).isa = (args)->isa,                       \
+    (memset(&(ask), 0, sizeof(ask)), (ask).generation = (args)->generation, (ask).dst = (args)->dst,                   \
+     (ask).accumulate = (args)->accumulate, (ask).rounding = (args)->rounding, (ask).seed = (args)->seed,              \
+     (ask).stream = (args)->stream, (ask).numerics = (args)->numerics, (ask).isa = (args)->isa,                        \
      (ask).error = (args)->error)
 
 /* MX scales of an operand: one byte for 32 numbers along K, that is for eight rows of the array. */
@@ -49,7 +49,7 @@ typedef struct trni_product {
     trni_scales a_scale, b_scale;
     const float *packed; /* b, by array/matmul_pack.h; or NULL */
     bool words;          /* in words of pairs */
-    trn_tensor dst; /* [M, N], strides filled in */
+    trn_tensor dst;      /* [M, N], strides filled in */
     trn_format_info dst_info;
     trn_generation generation;
     trni_spread spread;
@@ -59,8 +59,8 @@ typedef struct trni_product {
     trn_overflow overflow;
     uint64_t seed, stream;
     trn_numerics numerics;
-    trn_isa isa;  /* vectors */
-    trn_isa unit; /* the matrix unit beside them, or TRN_ISA_AUTO: none */
+    trn_isa isa;     /* vectors */
+    trn_isa unit;    /* the matrix unit beside them, or TRN_ISA_AUTO: none */
     int64_t *counts; /* of blocks, by what the unit did of them; or NULL */
 } trni_product;
 
@@ -229,7 +229,7 @@ TRNI_INLINE unsigned trni_scale_at(const trni_scales *s, int64_t lane, int64_t b
     return s->data[lane * s->lane_stride + block * s->block_stride];
 }
 
-/* ---- tame: may pairs and quads be summed in binary32, scales multiplied in before? ----
+/* ---- safe: may pairs and quads be summed in binary32, scales multiplied in before? ----
  *
  * Every product of two operands is a multiple of unit = 2^low and below 2^high. While 2^-149 <= unit and four products
  * stay below 2^127, rounding to binary32 commutes with the scales, and the first product of a group is exact. */
@@ -239,7 +239,7 @@ TRNI_FN int trni_low_exponent(const trn_format_info *f) { return 1 - f->bias - f
 TRNI_FN int trni_high_exponent(const trn_format_info *f) { return (1 << f->exponent_bits) - f->bias; }
 
 /* Scales between these powers of two leave the range of no pair of operands: 2^(-58-58-32) and 2^(46+46+2+32). */
-enum { TRNI_TAME_LEAST = 127 - 58, TRNI_TAME_MOST = 127 + 46, TRNI_SCALE_BLOCK = 32 };
+enum { TRNI_SAFE_LEAST = 127 - 58, TRNI_SAFE_MOST = 127 + 46, TRNI_SCALE_BLOCK = 32 };
 
 /* Is every number of this block a zero? Its scale does not matter then (+-0 times 2^x is +-0). */
 TRNI_COLD bool trni_block_is_zero(const trni_operand *o, int64_t lane, int64_t block)
@@ -254,7 +254,7 @@ TRNI_COLD bool trni_block_is_zero(const trni_operand *o, int64_t lane, int64_t b
 
 TRNI_INLINE bool trni_scale_is_usual(unsigned byte)
 {
-    return (byte >= TRNI_TAME_LEAST && byte <= TRNI_TAME_MOST) || byte == TRNI_SCALE_BYTE_NAN;
+    return (byte >= TRNI_SAFE_LEAST && byte <= TRNI_SAFE_MOST) || byte == TRNI_SCALE_BYTE_NAN;
 }
 
 /* Are there others than usual scales among n bytes? A whole lane is looked at before its blocks are. */
@@ -262,14 +262,14 @@ TRNI_INLINE void trni_unusual_body(const uint8_t *byte, size_t n, uint8_t *found
 {
     uint8_t any = 0;
     for (size_t i = 0; i < n; i++) {
-        const uint8_t over = (uint8_t)(byte[i] - TRNI_TAME_LEAST), beyond = over > TRNI_TAME_MOST - TRNI_TAME_LEAST;
+        const uint8_t over = (uint8_t)(byte[i] - TRNI_SAFE_LEAST), beyond = over > TRNI_SAFE_MOST - TRNI_SAFE_LEAST;
         any |= (uint8_t)(beyond & (byte[i] != TRNI_SCALE_BYTE_NAN));
     }
     *found = any;
 }
 TRNI_DISPATCH_AVX2(trni_unusual, (const uint8_t *byte, size_t n, uint8_t *found), (byte, n, found))
 
-TRNI_DRIVER bool trni_scales_are_tame(const trni_scales *s, const trni_operand *o, trn_isa isa)
+TRNI_DRIVER bool trni_scales_are_safe(const trni_scales *s, const trni_operand *o, trn_isa isa)
 {
     const int64_t blocks = o->depth * o->slots / TRNI_SCALE_BLOCK;
     const bool packed = s->block_stride == 1 && s->lane_stride == blocks; /* all lanes in one run */
@@ -287,14 +287,14 @@ TRNI_DRIVER bool trni_scales_are_tame(const trni_scales *s, const trni_operand *
 }
 
 /* Reads all scales: asked last, of a product that has been checked and is not empty. */
-TRNI_FN bool trni_product_is_tame(const trni_product *p)
+TRNI_FN bool trni_product_is_safe(const trni_product *p)
 {
     const int low = trni_low_exponent(&p->a.info) + trni_low_exponent(&p->b.info);
     const int high = trni_high_exponent(&p->a.info) + trni_high_exponent(&p->b.info);
     if (p->spread == TRNI_SINGLE) return true;
     if (low < -149 || high > 125) return false;
     return p->spread != TRNI_QUADS ||
-           (trni_scales_are_tame(&p->a_scale, &p->a, p->isa) && trni_scales_are_tame(&p->b_scale, &p->b, p->isa));
+           (trni_scales_are_safe(&p->a_scale, &p->a, p->isa) && trni_scales_are_safe(&p->b_scale, &p->b, p->isa));
 }
 
 /* ---- settling ---- */
@@ -372,10 +372,10 @@ TRNI_DRIVER trn_status trni_product_resolve(trni_product *p, const trni_request 
     if (ask->mx) {
         const int64_t blocks = trni_product_depth(p) / TRNI_SCALE_BLOCK;
         if ((status = trni_request_check_scale(ask, &ask->a_scale, ask->a_name, ask->a_scale_lane_axis, p->a.lanes,
-                                           blocks)) != TRN_OK)
+                                               blocks)) != TRN_OK)
             return status;
         if ((status = trni_request_check_scale(ask, &ask->b_scale, ask->b_name, ask->b_scale_lane_axis, p->b.lanes,
-                                           blocks)) != TRN_OK)
+                                               blocks)) != TRN_OK)
             return status;
         p->a_scale = trni_scales_of(&ask->a_scale, ask->a_scale_lane_axis);
         p->b_scale = trni_scales_of(&ask->b_scale, ask->b_scale_lane_axis);

@@ -60,8 +60,10 @@ TRNI_DRIVER void trni_dst_square(const trni_product *p, char *codes, int64_t m, 
     const int64_t down = p->dst.stride[0] * (int64_t)bytes, line = TRNI_DST_SQUARE * (int64_t)bytes;
     for (int64_t j = 0; j < columns; j++) {
         char *at = (char *)trni_dst_at(p, m, n + j), *code = codes + j * (int64_t)bytes;
-        if (writes) trni_move(at, down, code, line, bytes, (size_t)rows);
-        else trni_move(code, line, at, down, bytes, (size_t)rows);
+        if (writes)
+            trni_move(at, down, code, line, bytes, (size_t)rows);
+        else
+            trni_move(code, line, at, down, bytes, (size_t)rows);
     }
 }
 
@@ -102,8 +104,7 @@ TRNI_DRIVER void trni_psum_cast(const trni_product *p, const trni_encoder *encod
 }
 
 /* The cast of finished PSUM to dst; NaN in psum become canonical. */
-TRNI_LEAN void trni_psum_to_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n,
-                                int64_t columns)
+TRNI_LEAN void trni_psum_to_dst(const trni_product *p, float *psum, int64_t m, int64_t rows, int64_t n, int64_t columns)
 {
     trni_encoder encoder;
     TRNI_LINES(uint32_t) codes[TRNI_DST_SQUARE * TRNI_DST_SQUARE];
@@ -223,7 +224,7 @@ TRNI_DRIVER bool trni_order_is_packed(const trni_product *p)
 /* And with these numbers? */
 TRNI_DRIVER bool trni_kernels_apply(const trni_product *p)
 {
-    return trni_order_is_packed(p) && trni_product_is_tame(p);
+    return trni_order_is_packed(p) && trni_product_is_safe(p);
 }
 
 /* ---- MX scales, multiplied into packed panels ---- */
@@ -300,7 +301,7 @@ TRNI_INLINE void trni_int8_line_body(int32_t *__restrict sum, int32_t x, const s
 {
     for (size_t i = 0; i < n; i++) sum[i] += x * w[i];
 }
-TRNI_DISPATCH_AVX2(trni_int8_line, (int32_t *sum, int32_t x, const signed char *w, size_t n), (sum, x, w, n))
+TRNI_DISPATCH_AVX2(trni_int8_line, (int32_t * sum, int32_t x, const signed char *w, size_t n), (sum, x, w, n))
 
 /* The sum of x[i] * w[i], of a tile. */
 TRNI_INLINE void trni_int8_dot_body(int32_t *__restrict sum, const signed char *__restrict x,
@@ -310,8 +311,7 @@ TRNI_INLINE void trni_int8_dot_body(int32_t *__restrict sum, const signed char *
     for (size_t i = 0; i < n; i++) s += x[i] * w[i];
     *sum = s;
 }
-TRNI_DISPATCH_AVX2(trni_int8_dot, (int32_t *sum, const signed char *x, const signed char *w, size_t n),
-                   (sum, x, w, n))
+TRNI_DISPATCH_AVX2(trni_int8_dot, (int32_t * sum, const signed char *x, const signed char *w, size_t n), (sum, x, w, n))
 
 /* `count` numbers of an operand from [k, lane], along its lanes or along K: where they stand, or copied to `other`. */
 TRNI_DRIVER const signed char *trni_int8_numbers(const trni_operand *o, int64_t lane, int64_t k, bool along_k,

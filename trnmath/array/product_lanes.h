@@ -19,21 +19,21 @@ enum { TRNI_REGION_ROWS = 96, TRNI_REGION_COLUMNS = (int)TRNI_DEFINE_COLUMNS };
 /* ---- what makes few orders fast ----
  *
  * It is a fifth of a program that multiplies, and most programs have no use for it: it is reached through these
- * pointers, which array/product_tame.h sets where trn_numerics.h says. Elsewhere elements are computed as they are
+ * pointers, which array/product_safe.h sets where trn_numerics.h says. Elsewhere elements are computed as they are
  * defined: the same bits, later. */
 
-typedef struct trni_tame_work trni_tame_work;
+typedef struct trni_safe_work trni_safe_work;
 
 struct trni_region;
 
 typedef struct trni_fast_orders {
-    size_t bytes; /* of memory for one thread: a region and what is kept of tame tiles */
+    size_t bytes; /* of memory for one thread: a region and what is kept of safe tiles */
     void (*multiply)(struct trni_region *r);
     trni_lane_passes (*passes)(trn_isa isa);
-    /* Tiles that need no marks: is there a way; a tile of a; one of b by it, if it is tame. */
-    bool (*tame_init)(trni_tame_work *t, const trni_product *p, const trni_lane_passes *passes);
-    void (*tame_pack_a)(trni_tame_work *t, const trni_feed *feed, int64_t lane, int lanes, int64_t k, int depth);
-    bool (*tame_tile)(trni_tame_work *t, const trni_feed *feed_b, int rows, int64_t column, int columns, int64_t k,
+    /* Tiles that need no marks: is there a way; a tile of a; one of b by it, if it is safe. */
+    bool (*tame_init)(trni_safe_work *t, const trni_product *p, const trni_lane_passes *passes);
+    void (*tame_pack_a)(trni_safe_work *t, const trni_loader *loader, int64_t lane, int lanes, int64_t k, int depth);
+    bool (*tame_tile)(trni_safe_work *t, const trni_loader *loader_b, int rows, int64_t column, int columns, int64_t k,
                       int depth, float *sum);
 } trni_fast_orders;
 
@@ -42,17 +42,17 @@ typedef struct trni_region {
     const trni_product *p;
     const trni_fast_orders *orders;
     trni_array array; /* of the packed kernels: its way of turning lines */
-    trni_feed feed_a, feed_b;
+    trni_loader loader_a, loader_b;
     trni_encoder psum_encoder;
     trni_lane_plan whole, tail; /* of a full tile, and of the last one */
     int64_t m, rows, n, columns;
     float a[(int)TRNI_MAX_DEPTH * TRNI_REGION_ROWS] __attribute__((aligned(64))); /* [row][slot][TRNI_REGION_ROWS] */
     float b[(int)TRNI_MAX_DEPTH * TRNI_LANES] __attribute__((aligned(64)));       /* [row][slot][TRNI_LANES] */
-    double a_scale[(int)TRNI_ARRAY_ROWS * TRNI_REGION_ROWS]; /* [row][TRNI_REGION_ROWS] */
-    double b_scale[(int)TRNI_ARRAY_ROWS * TRNI_LANES];       /* [row][TRNI_LANES] */
-    float psum[(int)TRNI_REGION_ROWS * TRNI_REGION_COLUMNS];      /* [rows][columns] */
+    double a_scale[(int)TRNI_ARRAY_ROWS * TRNI_REGION_ROWS];                      /* [row][TRNI_REGION_ROWS] */
+    double b_scale[(int)TRNI_ARRAY_ROWS * TRNI_LANES];                            /* [row][TRNI_LANES] */
+    float psum[(int)TRNI_REGION_ROWS * TRNI_REGION_COLUMNS];                      /* [rows][columns] */
     bool a_there;         /* a and a_scale hold the present tile */
-    trni_tame_work *tame; /* packed otherwise, for tiles that need no marks; or null */
+    trni_safe_work *safe; /* packed otherwise, for tiles that need no marks; or null */
 } trni_region;
 
 /* Up to the next cache line. */
@@ -81,7 +81,7 @@ TRNI_FN int trni_rows_of_depth(const trni_product *p, int64_t depth)
 }
 
 /* The tile at k, `depth` numbers deep, of `lanes` lanes: out[row][slot][width]. What is not there is zero. */
-TRNI_LEAN void trni_region_pack(const trni_region *r, const trni_feed *feed, const trni_operand *o, int64_t lane,
+TRNI_LEAN void trni_region_pack(const trni_region *r, const trni_loader *loader, const trni_operand *o, int64_t lane,
                                 int lanes, int width, int64_t k, int depth, float *out)
 {
     const trni_spread spread = r->p->spread;
@@ -92,7 +92,7 @@ TRNI_LEAN void trni_region_pack(const trni_region *r, const trni_feed *feed, con
     if (lanes < width || depth < rows * group) memset(out, 0, sizeof(float) * size);
     for (int64_t s = 0; s < o->slots; s++) {
         const trni_operand one = trni_operand_slot(o, s);
-        const trni_packer packer = { &r->array, feed, &one, line, rows * group };
+        const trni_packer packer = { &r->array, loader, &one, line, rows * group };
         for (int t = 0; t < count; t++) {
             int row = t, slot = (int)s;
             if (o->slots == 1) trni_spread_place(spread, rows, t, &row, &slot);
@@ -139,7 +139,7 @@ TRNI_COLD void trni_region_round(const trni_region *r, float *psum, int64_t m, i
 
 /* A strip's sums into PSUM: rows from `row` and columns from `column` of the region. */
 TRNI_COLD void trni_region_add(trni_region *r, const float *sum, int row, int strip, int64_t column, int columns,
-                             int64_t tile)
+                               int64_t tile)
 {
     const bool fresh = tile == 0 && !r->p->accumulate;
     for (int i = 0; i < strip; i++, sum += TRNI_LANES) {
@@ -162,7 +162,7 @@ TRNI_LEAN void trni_region_panel(trni_region *r, int64_t column, int64_t k, int 
     const trni_lane_plan *plan = depth == deep ? &r->whole : &r->tail;
     float sum[TRNI_LANE_CELLS];
     trni_lanes t;
-    trni_region_pack(r, &r->feed_b, &p->b, r->n + column, columns, TRNI_LANES, k, depth, r->b);
+    trni_region_pack(r, &r->loader_b, &p->b, r->n + column, columns, TRNI_LANES, k, depth, r->b);
     if (p->b_scale.data) trni_region_scales(&p->b_scale, r->n + column, columns, TRNI_LANES, k, plan->rows, r->b_scale);
     memset(&t, 0, sizeof t);
     t.w = r->b;
@@ -187,17 +187,17 @@ TRNI_COLD void trni_region_pack_a(trni_region *r, int64_t k, int depth)
     const int rows = (int)r->rows;
     if (r->a_there) return;
     r->a_there = true;
-    trni_region_pack(r, &r->feed_a, &p->a, r->m, rows, TRNI_REGION_ROWS, k, depth, r->a);
+    trni_region_pack(r, &r->loader_a, &p->a, r->m, rows, TRNI_REGION_ROWS, k, depth, r->a);
     if (p->a_scale.data)
         trni_region_scales(&p->a_scale, r->m, rows, TRNI_REGION_ROWS, k, trni_rows_of_depth(p, depth), r->a_scale);
 }
 
 /* The same where no lane needs a mark. */
-TRNI_COLD bool trni_region_tame(trni_region *r, int64_t column, int64_t k, int depth)
+TRNI_COLD bool trni_region_safe(trni_region *r, int64_t column, int64_t k, int depth)
 {
     TRNI_LINES(float) sum[(int)TRNI_REGION_ROWS * TRNI_LANES];
     const int columns = (int)trni_min64(r->columns - column, TRNI_LANES), rows = (int)r->rows;
-    if (!r->tame || !r->orders->tame_tile(r->tame, &r->feed_b, rows, r->n + column, columns, k, depth, sum))
+    if (!r->safe || !r->orders->tame_tile(r->safe, &r->loader_b, rows, r->n + column, columns, k, depth, sum))
         return false;
     trni_region_add(r, sum, 0, rows, column, columns, k / trni_tile_depth(r->p));
     return true;
@@ -210,20 +210,19 @@ TRNI_COLD void trni_region_multiply_lanes(trni_region *r)
     const trni_lane_passes passes = r->orders->passes(p->isa);
     if (p->accumulate) trni_psum_from_dst(p, r->psum, r->m, r->rows, r->n, r->columns);
     r->array = trni_array_of(trni_spread_group(p->spread), p->isa);
-    trni_feed_init(&r->feed_a, &p->a, p->isa);
-    trni_feed_init(&r->feed_b, &p->b, p->isa);
+    trni_loader_init(&r->loader_a, &p->a, p->isa);
+    trni_loader_init(&r->loader_b, &p->b, p->isa);
     trni_psum_encoder_init(&r->psum_encoder, p);
-    r->tame = (trni_tame_work *)(void *)((unsigned char *)r + TRNI_REGION_BYTES);
-    if (!r->orders->tame_init(r->tame, p, &passes)) r->tame = NULL;
+    r->safe = (trni_safe_work *)(void *)((unsigned char *)r + TRNI_REGION_BYTES);
+    if (!r->orders->tame_init(r->safe, p, &passes)) r->safe = NULL;
     r->whole = trni_lane_plan_of(&p->numerics, p->first_row, p->numerics.k_tile, p->f32, p->isa, &passes);
-    r->tail =
-        trni_lane_plan_of(&p->numerics, p->first_row, trni_rows_of_depth(p, all % deep), p->f32, p->isa, &passes);
+    r->tail = trni_lane_plan_of(&p->numerics, p->first_row, trni_rows_of_depth(p, all % deep), p->f32, p->isa, &passes);
     for (int64_t k = 0; k < all; k += deep) {
         const int depth = (int)trni_min64(all - k, deep);
         r->a_there = false;
-        if (r->tame) r->orders->tame_pack_a(r->tame, &r->feed_a, r->m, (int)r->rows, k, depth);
+        if (r->safe) r->orders->tame_pack_a(r->safe, &r->loader_a, r->m, (int)r->rows, k, depth);
         for (int64_t column = 0; column < r->columns; column += TRNI_LANES) {
-            if (trni_region_tame(r, column, k, depth)) continue;
+            if (trni_region_safe(r, column, k, depth)) continue;
             trni_region_pack_a(r, k, depth);
             trni_region_panel(r, column, k, depth);
         }

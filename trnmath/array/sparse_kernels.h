@@ -96,7 +96,7 @@ typedef struct trni_sparse_list {
 /* Stored elements in memory: values and tags, both with lanes (rows of a) and depth. */
 typedef struct trni_sparse_stored {
     const trni_operand *values;
-    const trni_feed *feed;
+    const trni_loader *loader;
     const unsigned char *tags;
     int64_t tag_lane, tag_depth; /* strides */
 } trni_sparse_stored;
@@ -112,7 +112,7 @@ TRNI_INLINE void trni_sparse_find_body(uint16_t *__restrict where, const uint16_
     for (int i = 0; i < n; i++) where[i] = (uint16_t)(base[i] + tag[i] * TRNI_SPARSE_LINE);
 }
 TRNI_DISPATCH(trni_sparse_find, (uint16_t * where, const uint16_t *base, const unsigned char *tag, int n),
-           (where, base, tag, n))
+              (where, base, tag, n))
 
 /* Lanes [lane, lane + lanes) whose values do not lie side by side along the depth, but perhaps along the lanes. */
 TRNI_FN void trni_sparse_list_values(const trni_sparse_stored *a, int64_t lane, int lanes, int64_t first, int rows,
@@ -121,7 +121,7 @@ TRNI_FN void trni_sparse_list_values(const trni_sparse_stored *a, int64_t lane, 
     float across[TRNI_SPARSE_GANG];
     for (int i = 0; i < rows; i++) {
         if (a->values->lane_stride == 1)
-            trni_feed_line(a->feed, across, trni_operand_at(a->values, lane, first + i), (size_t)lanes);
+            trni_loader_line(a->loader, across, trni_operand_at(a->values, lane, first + i), (size_t)lanes);
         for (int r = 0; r < lanes; r++)
             list->value[r][i] =
                 a->values->lane_stride == 1 ? across[r] : trni_float(trni_operand_bits(a->values, lane + r, first + i));
@@ -151,7 +151,7 @@ TRNI_FN void trni_sparse_list_make(const trni_sparse_stored *a, const trni_spars
     for (int r = 0; r < lanes; r++) {
         const unsigned char *tag = trni_sparse_tag_at(a, lane + r, t->first);
         if (a->values->depth_stride == 1)
-            trni_feed_line(a->feed, list->value[r], trni_operand_at(a->values, lane + r, t->first), (size_t)rows);
+            trni_loader_line(a->loader, list->value[r], trni_operand_at(a->values, lane + r, t->first), (size_t)rows);
         if (a->tag_depth != 1) trni_move((char *)gathered, 1, (const char *)tag, a->tag_depth, 1, (size_t)rows);
         trni_sparse_find_for(isa)(list->where[r], t->base, a->tag_depth != 1 ? gathered : tag, rows);
     }
@@ -200,7 +200,7 @@ TRNI_INLINE void trni_sparse_cut_halves_body(unsigned char *dst, int64_t step, c
     }
 }
 TRNI_DISPATCH(trni_sparse_cut_halves, (unsigned char *dst, int64_t step, const void *line, int64_t strips),
-           (dst, step, line, strips))
+              (dst, step, line, strips))
 
 TRNI_INLINE void trni_sparse_cut_bf16_body(unsigned char *dst, int64_t step, const void *line, int64_t strips)
 {
@@ -212,7 +212,7 @@ TRNI_INLINE void trni_sparse_cut_bf16_body(unsigned char *dst, int64_t step, con
     }
 }
 TRNI_DISPATCH(trni_sparse_cut_bf16, (unsigned char *dst, int64_t step, const void *line, int64_t strips),
-           (dst, step, line, strips))
+              (dst, step, line, strips))
 
 TRNI_FN void trni_sparse_cut_floats(unsigned char *dst, int64_t step, const void *line, int64_t strips)
 {
@@ -223,17 +223,17 @@ TRNI_FN void trni_sparse_cut_floats(unsigned char *dst, int64_t step, const void
 /* How an operand becomes strips. */
 typedef struct trni_sparse_cutting {
     const trni_operand *b;
-    const trni_feed *feed;
+    const trni_loader *loader;
     trni_transpose_fn *transpose;
     trni_sparse_cutter *cut, *direct; /* from floats; from whole strips of b as it stands, or null */
     int64_t row_bytes;
 } trni_sparse_cutting;
 
-TRNI_FN trni_sparse_cutting trni_sparse_cutting_of(const trni_operand *b, const trni_feed *feed, trn_isa isa)
+TRNI_FN trni_sparse_cutting trni_sparse_cutting_of(const trni_operand *b, const trni_loader *loader, trn_isa isa)
 {
     const bool halves = trni_sparse_halves(b, isa);
     const trni_sparse_cutting c = { b,
-                                    feed,
+                                    loader,
                                     trni_array_of(1, isa).transpose,
                                     halves ? trni_sparse_cut_halves_for(isa) : trni_sparse_cut_floats,
                                     halves && b->format == TRN_BF16 ? trni_sparse_cut_bf16_for(isa)
@@ -262,7 +262,7 @@ TRNI_FN void trni_sparse_strips_along(const trni_sparse_cutting *c, int64_t n, i
         const int64_t count = trni_min64(columns - j, stretch), strips = trni_ceil_div(count, TRNI_SPARSE_WIDTH);
         memset(line, 0, sizeof line);
         for (int r = 0; r < depth; r++) {
-            trni_feed_line(c->feed, line, trni_operand_at(c->b, n + j, k + r), (size_t)count);
+            trni_loader_line(c->loader, line, trni_operand_at(c->b, n + j, k + r), (size_t)count);
             c->cut(dst + j / TRNI_SPARSE_WIDTH * step + r * c->row_bytes, step, line, strips);
         }
     }
@@ -280,7 +280,7 @@ TRNI_FN void trni_sparse_turned(const trni_sparse_cutting *c, int64_t n, int lan
     for (int first = 0; first < lanes && b->depth_stride == 1; first += group) {
         const int count = lanes - first < group ? lanes - first : group;
         for (int i = 0; i < count; i++)
-            trni_feed_line(c->feed, line + i * TRNI_ARRAY_ROWS, trni_operand_at(b, n + first + i, k), (size_t)rows);
+            trni_loader_line(c->loader, line + i * TRNI_ARRAY_ROWS, trni_operand_at(b, n + first + i, k), (size_t)rows);
         c->transpose(panel + first, width, slot, line, TRNI_ARRAY_ROWS, count, rows);
     }
     for (int r = 0; r < rows && b->depth_stride != 1; r++)

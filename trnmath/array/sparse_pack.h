@@ -127,7 +127,7 @@ TRNI_DRIVER trn_status trni_sparse_check_pattern(trn_sparse_pattern p, trn_error
 }
 
 TRNI_DRIVER trn_status trni_sparse_check_depth(trn_sparse_pattern p, int64_t k, const char *name, int64_t stored,
-                                           const char *stored_name, trn_error *error)
+                                               const char *stored_name, trn_error *error)
 {
     if (k % p.n)
         return trni_fail(error, TRN_ESHAPE, "%s has K = %lld, which is no multiple of the %d of pattern %d:%d", name,
@@ -139,7 +139,7 @@ TRNI_DRIVER trn_status trni_sparse_check_depth(trn_sparse_pattern p, int64_t k, 
 }
 
 TRNI_DRIVER trn_status trni_sparse_check_tags_view(const trn_tensor *tags, const trn_tensor *values,
-                                               const char *values_name, trni_use use, trn_error *error)
+                                                   const char *values_name, trni_use use, trn_error *error)
 {
     const trn_status status = trn_tensor_check(tags, "tags", use, 2, error);
     if (status != TRN_OK) return status;
@@ -162,9 +162,9 @@ TRNI_INLINE void trni_tags_wrong_body(unsigned char *wrong, const unsigned char 
 }
 
 TRNI_DISPATCH(trni_tags_wrong,
-           (unsigned char *wrong, const unsigned char *tag, const unsigned char *follows, unsigned char n,
-            size_t count),
-           (wrong, tag, follows, n, count))
+              (unsigned char *wrong, const unsigned char *tag, const unsigned char *follows, unsigned char n,
+               size_t count),
+              (wrong, tag, follows, n, count))
 
 /* Names the first wrong tag of a stretch. `axis` holds the stored elements. */
 TRNI_FN trn_status trni_sparse_blame(const unsigned char *tag, int count, trn_sparse_pattern p, int axis, int64_t lane,
@@ -182,7 +182,7 @@ TRNI_FN trn_status trni_sparse_blame(const unsigned char *tag, int count, trn_sp
 
 /* Looks at every tag of a checked view; `axis` is the one along which elements of a row are stored. */
 TRNI_DRIVER trn_status trni_sparse_check_tags(const trn_tensor *tags, int axis, trn_sparse_pattern p, trn_isa isa,
-                                          trn_error *error)
+                                              trn_error *error)
 {
     unsigned char follows[TRNI_SPARSE_STRETCH], line[TRNI_SPARSE_STRETCH];
     int64_t stride[TRN_MAX_RANK];
@@ -291,8 +291,8 @@ TRNI_DRIVER trn_status trni_sparse_check_float(const trn_tensor *t, const char *
 
 /* `full` [M, K] against values and tags; whichever is written must overlap nothing. */
 TRNI_DRIVER trn_status trni_sparse_check_views(const trn_tensor *full, const char *full_name, trni_use full_use,
-                                           const trn_tensor *values, const trn_tensor *tags, trn_sparse_pattern p,
-                                           trn_error *error)
+                                               const trn_tensor *values, const trn_tensor *tags, trn_sparse_pattern p,
+                                               trn_error *error)
 {
     const trni_use stored_use = full_use == TRNI_INPUT ? TRNI_OUTPUT : TRNI_INPUT;
     trn_status status;
@@ -380,7 +380,7 @@ TRN_API trn_status trn_sparse_unpack(const trn_sparse_unpack_args *args)
 /* ---- packed tags: a code of four bits is what trn_pack packs ---- */
 
 TRNI_DRIVER trn_status trni_sparse_check_words(const trn_tensor *tags, const char *tags_name, trni_use tags_use,
-                                           const trn_tensor *words, const char *words_name, trn_error *error)
+                                               const trn_tensor *words, const char *words_name, trn_error *error)
 {
     trn_status status;
     if ((status = trn_tensor_check(tags, tags_name, tags_use, 2, error)) != TRN_OK) return status;

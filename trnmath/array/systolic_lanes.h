@@ -10,7 +10,7 @@
  * there (48 bits), a sum is a double and its exact error (Knuth's TwoSum), and both are rounded once, as integers, to
  * the accumulator's bits. That leaves out what lies at the ends of binary32's range, infinities and NaN: such a lane is
  * marked, and trni_tile_of computes it again. Which lanes are marked decides about time, never about bits. Flushed
- * sums of 24 bits stay in binary32. Tiles that need no marks at all go through array/product_tame.h, and faster.
+ * sums of 24 bits stay in binary32. Tiles that need no marks at all go through array/product_safe.h, and faster.
  *
  * KNOWN FROM: array/systolic.h, whose bits these are; TwoSum after Knuth, TAOCP 2, 4.2.2.
  */
@@ -58,8 +58,8 @@ TRNI_INLINE void trni_lane_products_body(double *__restrict term, const float *_
         }
 }
 TRNI_DISPATCH_AVX2(trni_lane_products,
-           (double *term, const float *x, int x_step, const float *w, int w_step, int strip, int count),
-           (term, x, x_step, w, w_step, strip, count))
+                   (double *term, const float *x, int x_step, const float *w, int w_step, int strip, int count),
+                   (term, x, x_step, w, w_step, strip, count))
 
 /* Powers of two times powers of two: exact, and a NaN makes NaN. */
 TRNI_INLINE void trni_lane_scales_body(double *__restrict term, const double *__restrict x, int x_step,
@@ -72,7 +72,7 @@ TRNI_INLINE void trni_lane_scales_body(double *__restrict term, const double *__
         }
 }
 TRNI_DISPATCH_AVX2(trni_lane_scales, (double *term, const double *x, int x_step, const double *w, int strip, int count),
-           (term, x, x_step, w, strip, count))
+                   (term, x, x_step, w, strip, count))
 
 /* ---- the passes that add terms up: sum[chain][cells] += term[row][cells], row after row ---- */
 
@@ -155,8 +155,8 @@ TRNI_COLD void trni_lane_plan_single(trni_lane_plan *plan)
     const trn_numerics *n = &plan->numerics;
     plan->single_add = trni_lane_add_line_for(plan->isa);
     plan->single = NULL;
-    if (!plan->shorten && n->accumulator_bits == 24 && n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN &&
-        !plan->split && n->flush_sums)
+    if (!plan->shorten && n->accumulator_bits == 24 && n->accumulator == TRN_ACCUMULATOR_NEAREST_EVEN && !plan->split &&
+        n->flush_sums)
         plan->single = plan->passes.single;
 }
 
@@ -196,7 +196,7 @@ typedef struct trni_lane_work {
 
 /* Products of rows [first, first + rows), rounded as the plan says; in the split mode, those of one pass. */
 TRNI_COLD void trni_lane_products_of(const trni_lane_plan *plan, const trni_lanes *t, int first, int rows, int pass,
-                                   trni_lane_work *work)
+                                     trni_lane_work *work)
 {
     const int cells = t->strip * TRNI_LANES, w_step = t->group * TRNI_LANES;
     const float *x = t->x + first * t->group * t->x_step, *w = t->w + first * w_step;
@@ -232,7 +232,7 @@ TRNI_COLD void trni_lane_groups(const trni_lane_plan *plan, int group, int rows,
 
 /* What these rows add to their chains or, product by product, to an exact sum. */
 TRNI_COLD void trni_lane_rows_of(const trni_lane_plan *plan, const trni_lanes *t, int first, int rows, int pass,
-                               trni_lane_work *work)
+                                 trni_lane_work *work)
 {
     const int cells = t->strip * TRNI_LANES, terms = plan->exact ? t->group : 1; /* of a row */
     trni_lane_products_of(plan, t, first, rows, pass, work);
@@ -308,8 +308,10 @@ TRNI_COLD void trni_lanes_sum_double(const trni_lane_plan *plan, const trni_lane
     for (int pass = 0; pass < (plan->split ? 4 : 1); pass++)
         for (int first = 0; first < t->rows; first += stretch)
             trni_lane_rows_of(plan, t, first, t->rows - first < stretch ? t->rows - first : stretch, pass, &work);
-    if (plan->exact) plan->passes.join(work.sum, cells, &plan->sum, work.bad);
-    else trni_lane_merge(plan, cells, work.sum, work.bad);
+    if (plan->exact)
+        plan->passes.join(work.sum, cells, &plan->sum, work.bad);
+    else
+        trni_lane_merge(plan, cells, work.sum, work.bad);
     for (int i = 0; i < cells; i++)
         sum[i] = work.bad[i] ? trni_lane_define(plan, t, i / TRNI_LANES, i % TRNI_LANES) : (float)work.sum[i];
 }

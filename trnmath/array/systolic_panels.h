@@ -19,7 +19,7 @@
 
 #include "operand_range.h"
 #include "systolic.h"
-#include "systolic_feed.h"
+#include "systolic_loader.h"
 
 /* ---- from places along K to lines of a panel ---- */
 
@@ -82,8 +82,8 @@ TRNI_DISPATCH_BESIDE(trni_transpose,
  * every line the cache line at ahead is asked for, and ahead moves on by ahead_step: memory fetches the next tile while
  * this one is multiplied. */
 
-#define TRNI_MICRO_PARAMS                                                                                             \
-    const float *a, const float *b, const int *length, int chains, const float *in, ptrdiff_t in_step, float *out,    \
+#define TRNI_MICRO_PARAMS                                                                                              \
+    const float *a, const float *b, const int *length, int chains, const float *in, ptrdiff_t in_step, float *out,     \
         ptrdiff_t out_step, uintptr_t ahead, uintptr_t ahead_step
 #define TRNI_MICRO_ARGS a, b, length, chains, in, in_step, out, out_step, ahead, ahead_step
 
@@ -94,22 +94,21 @@ TRNI_INLINE void trni_micro_body(int strip, int group, TRNI_MICRO_PARAMS)
     enum { most_rows = 8, width = TRNI_MAX_WIDTH };
     float t[most_rows][TRNI_MAX_WIDTH] = { { 0 } }, s[most_rows][TRNI_MAX_WIDTH];
     for (int c = 0; c < chains; c++) {
-        TRNI_UNROLL for (int i = 0; i < strip; i++)
-            for (int j = 0; j < width; j++) s[i][j] = 0;
+        TRNI_UNROLL for (int i = 0; i < strip; i++) for (int j = 0; j < width; j++) s[i][j] = 0;
         for (int k = length[c]; k > 0; k--) {
-            TRNI_UNROLL for (int i = 0; i < strip; i++)
-                for (int j = 0; j < width; j++) {
-                    if (group == 1) {
-                        s[i][j] = __builtin_fmaf(a[i], b[j], s[i][j]);
-                    } else {
-                        float q = __builtin_fmaf(a[strip + i], b[width + j], a[i] * b[j]); /* the product is exact */
-                        if (group == 4) {
-                            q = __builtin_fmaf(a[2 * strip + i], b[2 * width + j], q);
-                            q = __builtin_fmaf(a[3 * strip + i], b[3 * width + j], q);
-                        }
-                        s[i][j] = s[i][j] + q;
+            TRNI_UNROLL for (int i = 0; i < strip; i++) for (int j = 0; j < width; j++)
+            {
+                if (group == 1) {
+                    s[i][j] = __builtin_fmaf(a[i], b[j], s[i][j]);
+                } else {
+                    float q = __builtin_fmaf(a[strip + i], b[width + j], a[i] * b[j]); /* the product is exact */
+                    if (group == 4) {
+                        q = __builtin_fmaf(a[2 * strip + i], b[2 * width + j], q);
+                        q = __builtin_fmaf(a[3 * strip + i], b[3 * width + j], q);
                     }
+                    s[i][j] = s[i][j] + q;
                 }
+            }
             a += group * strip;
             b += group * width;
             for (int g = 0; g < group; g++) {
@@ -124,11 +123,11 @@ TRNI_INLINE void trni_micro_body(int strip, int group, TRNI_MICRO_PARAMS)
         for (int j = 0; j < width; j++) out[i * out_step + j] = in ? in[i * in_step + j] + t[i][j] : t[i][j];
 }
 
-#define TRNI_MICRO(rows, group)                                                                                       \
-    TRNI_INLINE void trni_micro_##rows##x##group##_body(TRNI_MICRO_PARAMS)                                            \
-    {                                                                                                                 \
-        trni_micro_body(rows, group, TRNI_MICRO_ARGS);                                                                \
-    }                                                                                                                 \
+#define TRNI_MICRO(rows, group)                                                                                        \
+    TRNI_INLINE void trni_micro_##rows##x##group##_body(TRNI_MICRO_PARAMS)                                             \
+    {                                                                                                                  \
+        trni_micro_body(rows, group, TRNI_MICRO_ARGS);                                                                 \
+    }                                                                                                                  \
     TRNI_DISPATCH_FAST(trni_micro_##rows##x##group, (TRNI_MICRO_PARAMS), (TRNI_MICRO_ARGS))
 #define TRNI_MICROS(rows) TRNI_MICRO(rows, 1) TRNI_MICRO(rows, 2) TRNI_MICRO(rows, 4)
 #define TRNI_PANEL_SIMD (TRNI_INTRINSICS && TRNI_X86)
@@ -210,13 +209,13 @@ TRNI_INLINE void trni_micro_exact_part(int rows, int group, TRNI_MICRO_PARAMS)
 #else
 #define TRNI_ONE_COPY __attribute__((noclone))
 #endif
-#define TRNI_MICRO_EXACT(name, group)                                                                                 \
-    TRNI_KERNEL TRNI_ONE_COPY static void trni_micro_exact_##name(int rows, int together, TRNI_MICRO_PARAMS)          \
-    {                                                                                                                 \
-        (void)together;                                                                                               \
-        for (int j = 0; j < TRNI_MAX_WIDTH; j += 8)                                                                   \
-            trni_micro_exact_part(rows, group, a, b + j, length, chains, in ? in + j : in, in_step, out + j,          \
-                                  out_step, ahead, ahead_step);                                                       \
+#define TRNI_MICRO_EXACT(name, group)                                                                                  \
+    TRNI_KERNEL TRNI_ONE_COPY static void trni_micro_exact_##name(int rows, int together, TRNI_MICRO_PARAMS)           \
+    {                                                                                                                  \
+        (void)together;                                                                                                \
+        for (int j = 0; j < TRNI_MAX_WIDTH; j += 8)                                                                    \
+            trni_micro_exact_part(rows, group, a, b + j, length, chains, in ? in + j : in, in_step, out + j, out_step, \
+                                  ahead, ahead_step);                                                                  \
     }
 TRNI_MICRO_EXACT(one, 1)
 TRNI_MICRO_EXACT(some, together)
@@ -242,14 +241,16 @@ TRNI_COLD void trni_micro_slow(int rows, TRNI_MICRO_PARAMS)
         }
 }
 
-#define TRNI_MICRO_EXACT_OF(rows, group)                                                                              \
-    TRNI_FN void trni_micro_exact_##rows##x##group(TRNI_MICRO_PARAMS)                                                 \
-    {                                                                                                                 \
-        if (group == 1) trni_micro_exact_one(rows, 1, TRNI_MICRO_ARGS);                                               \
-        else trni_micro_exact_some(rows, group, TRNI_MICRO_ARGS);                                                     \
+#define TRNI_MICRO_EXACT_OF(rows, group)                                                                               \
+    TRNI_FN void trni_micro_exact_##rows##x##group(TRNI_MICRO_PARAMS)                                                  \
+    {                                                                                                                  \
+        if (group == 1)                                                                                                \
+            trni_micro_exact_one(rows, 1, TRNI_MICRO_ARGS);                                                            \
+        else                                                                                                           \
+            trni_micro_exact_some(rows, group, TRNI_MICRO_ARGS);                                                       \
     }
-#define TRNI_MICROS(rows)                                                                                             \
-    TRNI_FN void trni_micro_slow_##rows(TRNI_MICRO_PARAMS) { trni_micro_slow(rows, TRNI_MICRO_ARGS); }                \
+#define TRNI_MICROS(rows)                                                                                              \
+    TRNI_FN void trni_micro_slow_##rows(TRNI_MICRO_PARAMS) { trni_micro_slow(rows, TRNI_MICRO_ARGS); }                 \
     TRNI_MICRO_EXACT_OF(rows, 1) TRNI_MICRO_EXACT_OF(rows, 2) TRNI_MICRO_EXACT_OF(rows, 4)
 TRNI_MICROS(4)
 TRNI_MICROS(2)
@@ -286,13 +287,12 @@ typedef struct trni_array {
 } trni_array;
 
 #if TRNI_PANEL_EXACT
-/* Any products, then exact ones, alone, in pairs and in quads: these two have no other kind (array/product.h, tame). */
-#define TRNI_PLAIN(kind)                                                                                              \
-    { 32,                                                                                                             \
-      { 4, 2, 1, 1, 1 },                                                                                              \
-      { trni_micro_##kind(4), trni_micro_##kind(2), trni_micro_##kind(1), NULL, NULL },                               \
-      trni_transpose_portable,                                                                                        \
-      trni_add_line_portable }
+/* Any products, then exact ones, alone, in pairs and in quads: these two have no other kind (array/product.h, safe). */
+#define TRNI_PLAIN(kind)                                                                                               \
+    {                                                                                                                  \
+        32, { 4, 2, 1, 1, 1 }, { trni_micro_##kind(4), trni_micro_##kind(2), trni_micro_##kind(1), NULL, NULL },       \
+            trni_transpose_portable, trni_add_line_portable                                                            \
+    }
 #define trni_micro_any(rows) trni_micro_slow_##rows
 #define trni_micro_one(rows) trni_micro_exact_##rows##x1
 #define trni_micro_two(rows) trni_micro_exact_##rows##x2
@@ -379,9 +379,15 @@ TRNI_FN trni_array trni_array_of(int group, trn_isa isa)
 {
 #define TRNI_OF(rows, group) trni_micro_##rows##x##group##_for(isa)
 #define TRNI_ENDS trni_transpose_for(isa), trni_add_line_for(isa)
-#define TRNI_TALL(group) \
-    { 32, { 8, 4, 2, 1, 1 }, { TRNI_OF(8, group), TRNI_OF(4, group), TRNI_OF(2, group), TRNI_OF(1, group) }, TRNI_ENDS }
-#define TRNI_LOW(group) { 32, { 2, 1, 1, 1, 1 }, { TRNI_OF(2, group), TRNI_OF(1, group) }, TRNI_ENDS }
+#define TRNI_TALL(group)                                                                                               \
+    {                                                                                                                  \
+        32, { 8, 4, 2, 1, 1 }, { TRNI_OF(8, group), TRNI_OF(4, group), TRNI_OF(2, group), TRNI_OF(1, group) },         \
+            TRNI_ENDS                                                                                                  \
+    }
+#define TRNI_LOW(group)                                                                                                \
+    {                                                                                                                  \
+        32, { 2, 1, 1, 1, 1 }, { TRNI_OF(2, group), TRNI_OF(1, group) }, TRNI_ENDS                                     \
+    }
     const trni_array tall[3] = { TRNI_TALL(1), TRNI_TALL(2), TRNI_TALL(4) };
     const trni_array low[3] = { TRNI_LOW(1), TRNI_LOW(2), TRNI_LOW(4) };
 #if TRNI_PANEL_EXACT
@@ -403,10 +409,10 @@ TRNI_FN int trni_strip_kernel(const trni_array *array, int64_t left)
     return i;
 }
 
-/* What is packed, and how: an operand, its feed and where the numbers of a tile go. */
+/* What is packed, and how: an operand, its loader and where the numbers of a tile go. */
 typedef struct trni_packer {
     const trni_array *array;
-    const trni_feed *feed;
+    const trni_loader *loader;
     const trni_operand *o;
     const uint16_t *line; /* of each number along K */
     int lines;            /* of a panel */
@@ -427,7 +433,7 @@ TRNI_FN void trni_pack_lines(const trni_packer *p, int64_t lane, int lanes, int 
             const unsigned char *at = trni_operand_at(o, lane + i, k + t);
             for (int64_t c = 0; c < part * o->bytes; c += TRNI_LINE)
                 __builtin_prefetch((const void *)((uintptr_t)at + ahead + (uintptr_t)c), 0, 3);
-            trni_feed_line(p->feed, line + i * TRNI_ARRAY_ROWS, at, (size_t)part);
+            trni_loader_line(p->loader, line + i * TRNI_ARRAY_ROWS, at, (size_t)part);
         }
         p->array->transpose(dst, (size_t)width, p->line + t, line, TRNI_ARRAY_ROWS, lanes, part);
     }
@@ -440,7 +446,7 @@ TRNI_FN void trni_pack_panel(const trni_packer *p, int64_t lane, int lanes, int 
     const trni_operand *o = p->o;
     if (o->lane_stride == 1 && (lanes > 1 || o->depth_stride != 1)) {
         for (int t = 0; t < depth; t++)
-            trni_feed_line(p->feed, dst + p->line[t] * width, trni_operand_at(o, lane, k + t), (size_t)lanes);
+            trni_loader_line(p->loader, dst + p->line[t] * width, trni_operand_at(o, lane, k + t), (size_t)lanes);
     } else if (o->depth_stride == 1) {
         for (int first = 0; first < lanes; first += group)
             trni_pack_lines(p, lane + first, lanes - first < group ? lanes - first : (int)group, width, k, depth,
@@ -463,8 +469,8 @@ TRNI_DRIVER void trni_pack_columns(const trni_packer *p, int64_t column, int64_t
     if (whole) {
         const int64_t row_step = trni_operand_at(p->o, 0, 1) - trni_operand_at(p->o, 0, 0);
         for (int t = 0; t < depth; t += group)
-            p->feed->lines(p->feed, dst, panel, p->line + t, trni_operand_at(p->o, column, k + t), row_step,
-                           depth - t < group ? depth - t : group, whole);
+            p->loader->lines(p->loader, dst, panel, p->line + t, trni_operand_at(p->o, column, k + t), row_step,
+                             depth - t < group ? depth - t : group, whole);
     }
     for (int64_t i = whole; i * width < columns; i++) {
         const int64_t left = columns - i * width;
@@ -506,10 +512,10 @@ TRNI_LEAN void trni_pack_strips(const trni_packer *p, int64_t lane, int64_t lane
             const int part = depth - t < together ? depth - t : (int)together;
             const unsigned char *at = trni_operand_at(p->o, lane + from, k + t);
             if (count == most && most % width == 0)
-                p->feed->lines(p->feed, line, (size_t)width, place, at, row_step, part, panels);
+                p->loader->lines(p->loader, line, (size_t)width, place, at, row_step, part, panels);
             else
                 for (int i = 0; i < part; i++)
-                    trni_feed_line(p->feed, line + i * most, at + i * row_step, (size_t)count);
+                    trni_loader_line(p->loader, line + i * most, at + i * row_step, (size_t)count);
             for (int i = 0; i < part; i++) trni_share_line(p, line + i * most, count, t + i, strips);
         }
     }

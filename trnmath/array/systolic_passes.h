@@ -64,8 +64,8 @@ TRNI_INLINE void trni_lane_shorten_body(double *__restrict term, int count, int 
         }
 }
 TRNI_DISPATCH_AVX2(trni_lane_shorten,
-           (double *term, int count, int cells, double flushed, const trni_lane_rounding *r, uint64_t *bad),
-           (term, count, cells, flushed, r, bad))
+                   (double *term, int count, int cells, double flushed, const trni_lane_rounding *r, uint64_t *bad),
+                   (term, count, cells, flushed, r, bad))
 
 /* a = the exact sum of four, rounded once. */
 TRNI_INLINE void trni_lane_quads_body(double *__restrict a, const double *__restrict b, const double *__restrict c,
@@ -89,9 +89,9 @@ TRNI_INLINE void trni_lane_quads_body(double *__restrict a, const double *__rest
         }
 }
 TRNI_DISPATCH_AVX2(trni_lane_quads,
-           (double *a, const double *b, const double *c, const double *d, int rows, int cells,
-            const trni_lane_rounding *r, uint64_t *bad),
-           (a, b, c, d, rows, cells, r, bad))
+                   (double *a, const double *b, const double *c, const double *d, int rows, int cells,
+                    const trni_lane_rounding *r, uint64_t *bad),
+                   (a, b, c, d, rows, cells, r, bad))
 
 /* ---- passes that add terms up ---- */
 
@@ -131,21 +131,21 @@ TRNI_INLINE float trni_flushed_single(float x)
 TRNI_INLINE void trni_lane_single_strip(TRNI_LANE_SINGLE_PARAMS)
 {
     float s[TRNI_LANE_STRIP][TRNI_LANES];
-    TRNI_UNROLL for (int i = 0; i < strip; i++)
-        for (int j = 0; j < TRNI_LANES; j++) s[i][j] = sum[i * TRNI_LANES + j];
+    TRNI_UNROLL for (int i = 0; i < strip; i++) for (int j = 0; j < TRNI_LANES; j++) s[i][j] = sum[i * TRNI_LANES + j];
     for (int k = 0; k < rows; k++) {
         const float *a = x + row[k] * x_step, *b = w + row[k] * TRNI_LANES;
-        TRNI_UNROLL for (int i = 0; i < strip; i++)
-            for (int j = 0; j < TRNI_LANES; j++) s[i][j] = trni_flushed_single(__builtin_fmaf(a[i], b[j], s[i][j]));
+        TRNI_UNROLL for (int i = 0; i < strip; i++) for (int j = 0; j < TRNI_LANES; j++) s[i][j] =
+            trni_flushed_single(__builtin_fmaf(a[i], b[j], s[i][j]));
     }
-    TRNI_UNROLL for (int i = 0; i < strip; i++)
-        for (int j = 0; j < TRNI_LANES; j++) sum[i * TRNI_LANES + j] = s[i][j];
+    TRNI_UNROLL for (int i = 0; i < strip; i++) for (int j = 0; j < TRNI_LANES; j++) sum[i * TRNI_LANES + j] = s[i][j];
 }
 
 TRNI_INLINE void trni_lane_single_flush_body(TRNI_LANE_SINGLE_PARAMS)
 {
-    if (strip == TRNI_LANE_STRIP) trni_lane_single_strip(sum, row, rows, x, x_step, w, TRNI_LANE_STRIP);
-    else trni_lane_single_strip(sum, row, rows, x, x_step, w, 1);
+    if (strip == TRNI_LANE_STRIP)
+        trni_lane_single_strip(sum, row, rows, x, x_step, w, TRNI_LANE_STRIP);
+    else
+        trni_lane_single_strip(sum, row, rows, x, x_step, w, 1);
 }
 TRNI_DISPATCH_FAST_AVX2(trni_lane_single_flush, (TRNI_LANE_SINGLE_PARAMS), (TRNI_LANE_SINGLE_ARGS))
 

@@ -130,9 +130,12 @@ TRNI_INLINE void trni_unit_go_on_row(float *__restrict s, const float *__restric
 TRNI_INLINE void trni_unit_go_on_body(TRNI_UNIT_GO_ON_PARAMS)
 {
     for (int i = 0; i < TRNI_UNIT_ROWS; i++) {
-        if (group == 1) trni_unit_go_on_row(sum + i * width, a + i, b, lines, 1, width);
-        else if (group == 2) trni_unit_go_on_row(sum + i * width, a + i, b, lines, 2, width);
-        else trni_unit_go_on_row(sum + i * width, a + i, b, lines, 4, width);
+        if (group == 1)
+            trni_unit_go_on_row(sum + i * width, a + i, b, lines, 1, width);
+        else if (group == 2)
+            trni_unit_go_on_row(sum + i * width, a + i, b, lines, 2, width);
+        else
+            trni_unit_go_on_row(sum + i * width, a + i, b, lines, 4, width);
     }
 }
 TRNI_DISPATCH_ONE(trni_unit_go_on, (TRNI_UNIT_GO_ON_PARAMS), (sum, a, b, lines, group, width))
@@ -149,7 +152,7 @@ TRNI_DISPATCH_AVX2(trni_unit_sum,
                    (out, out_step, in, in_step, sum, width))
 
 TRNI_DISPATCH_ONE(trni_unit_words, (TRNI_UNIT_WORDS_PARAMS), (word, panel, width, map, half))
-TRNI_DISPATCH_ONE(trni_unit_turn, (uint32_t *out, const uint32_t *word, int rows), (out, word, rows))
+TRNI_DISPATCH_ONE(trni_unit_turn, (uint32_t * out, const uint32_t *word, int rows), (out, word, rows))
 TRNI_DISPATCH_ONE(trni_unit_state, (TRNI_UNIT_STATE_PARAMS), (norm, ulp, panel, width, lanes, lines))
 
 #if TRNI_UNIT_SIMD

@@ -64,9 +64,8 @@ TRNI_FN bool trni_forked(void)
 {
     int state = __atomic_load_n(trni_fork_state(), __ATOMIC_RELAXED);
 #if !defined(_WIN32)
-    if (state == TRNI_FORK_UNWATCHED &&
-        __atomic_compare_exchange_n(trni_fork_state(), &state, TRNI_FORK_WATCHED, false, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED)) {
+    if (state == TRNI_FORK_UNWATCHED && __atomic_compare_exchange_n(trni_fork_state(), &state, TRNI_FORK_WATCHED, false,
+                                                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
         pthread_atfork(NULL, NULL, trni_fork_child);
         trni_keep_openmp();
     }

@@ -17,14 +17,14 @@
 /* ---- writes of what was read unwritten ---- */
 
 /* Do unwritten elements come from this operand? */
-TRNI_FN bool trni_poison_comes(const trni_issue *issue, const trni_seen *s)
+TRNI_FN bool trni_poison_comes(const trni_issue *issue, const trni_core_operand *s)
 {
     int64_t p, b;
-    return (s->role & TRNI_ROLE_READ) && trni_seen_unsure(s) && trni_poison_found(issue->core, s, &p, &b);
+    return (s->role & TRNI_ROLE_READ) && trni_core_operand_unsure(s) && trni_poison_found(issue->core, s, &p, &b);
 }
 
 /* src as dst's elements follow each other. */
-TRNI_FN trn_tensor trni_poison_source(const trni_issue *issue, const trni_seen *s)
+TRNI_FN trn_tensor trni_poison_source(const trni_issue *issue, const trni_core_operand *s)
 {
     if (trni_carry_in(issue) != TRNI_CARRY_TURNED) return *s->view;
     if (issue->order->engine != TRN_ENGINE_DMA) return trn_tensor_transposed(*s->view);
@@ -40,19 +40,19 @@ TRNI_FN bool trni_poison_chooses(const trni_poison_walk *predicate, bool reverse
 
 TRNI_DRIVER void trni_poison_carry_elements(const trni_issue *issue)
 {
-    const trni_seen *const dst = &issue->seen[0];
+    const trni_core_operand *const dst = &issue->operand[0];
     const bool chosen = trni_carry_in(issue) == TRNI_CARRY_CHOSEN;
     const int64_t elements = trn_tensor_elements(*dst->view);
-    trni_poison_walk to, predicate, from[TRNI_SEEN];
+    trni_poison_walk to, predicate, from[TRNI_CORE_OPERANDS];
     int sources = 0;
     trni_poison_begin(&to, dst->memory, dst->view, 1);
     trni_poison_begin(&predicate, dst->memory, dst->view, 1);
     for (int i = 0; i < issue->count; i++) {
-        const trni_seen *s = &issue->seen[i];
+        const trni_core_operand *s = &issue->operand[i];
         if (chosen && !strcmp(s->name, "predicate")) trni_poison_begin(&predicate, s->memory, s->view, 1);
         if (!trni_poison_comes(issue, s)) continue;
         const trn_tensor view = trni_poison_source(issue, s);
-        trni_poison_note(issue, s, dst->tenant);
+        trni_poison_note(issue, s, dst->allocation);
         trni_poison_begin(&from[sources++], s->memory, &view,
                           s->role & TRNI_ROLE_COLUMN ? elements / dst->view->shape[0] : 1);
     }
@@ -73,9 +73,9 @@ TRNI_DRIVER void trni_poison_carry_elements(const trni_issue *issue)
 TRNI_DRIVER void trni_poison_carry_shuffled(const trni_issue *issue)
 {
     const trn_nc_stream_shuffle_args *a = (const trn_nc_stream_shuffle_args *)issue->args;
-    const trni_seen *const dst = &issue->seen[0], *const src = trni_issue_seen(issue, &a->src);
+    const trni_core_operand *const dst = &issue->operand[0], *const src = trni_issue_operand(issue, &a->src);
     const int64_t partitions = dst->view->shape[0], elements = trn_tensor_elements(*dst->view) / partitions;
-    trni_poison_note(issue, src, dst->tenant);
+    trni_poison_note(issue, src, dst->allocation);
     for (int64_t first = 0; first < partitions; first += 32) {
         const trn_tensor row = trn_tensor_slice(*dst->view, 0, first, 1);
         const trn_tensor row_src = trn_tensor_slice(*src->view, 0, first, 1);
@@ -110,10 +110,10 @@ TRNI_FN bool trni_poison_all(trni_poison_walk *from, int64_t count)
 /* Of every partition: are all elements written that the instruction reads there? */
 TRNI_DRIVER void trni_poison_partitions(const trni_issue *issue, bool whole[TRNI_MEMORY_ROWS])
 {
-    const int64_t partitions = issue->seen[0].view->shape[0];
+    const int64_t partitions = issue->operand[0].view->shape[0];
     for (int64_t p = 0; p < partitions; p++) whole[p] = true;
     for (int i = 0; i < issue->count; i++) {
-        const trni_seen *s = &issue->seen[i];
+        const trni_core_operand *s = &issue->operand[i];
         trni_poison_walk from;
         if (!trni_poison_comes(issue, s)) continue;
         trni_poison_begin(&from, s->memory, s->view, 1);
@@ -122,14 +122,14 @@ TRNI_DRIVER void trni_poison_partitions(const trni_issue *issue, bool whole[TRNI
     }
 }
 
-TRNI_FN void trni_poison_note_all(const trni_issue *issue, trni_tenant *dst)
+TRNI_FN void trni_poison_note_all(const trni_issue *issue, trni_allocation *dst)
 {
     for (int i = 0; i < issue->count; i++)
-        if (trni_poison_comes(issue, &issue->seen[i])) trni_poison_note(issue, &issue->seen[i], dst);
+        if (trni_poison_comes(issue, &issue->operand[i])) trni_poison_note(issue, &issue->operand[i], dst);
 }
 
 /* One flag for all elements of a partition. */
-TRNI_DRIVER void trni_poison_mark_partitions(const trni_seen *dst, const bool whole[TRNI_MEMORY_ROWS])
+TRNI_DRIVER void trni_poison_mark_partitions(const trni_core_operand *dst, const bool whole[TRNI_MEMORY_ROWS])
 {
     const int64_t partitions = dst->view->shape[0], each = trn_tensor_elements(*dst->view) / partitions;
     trni_poison_walk to;
@@ -141,10 +141,10 @@ TRNI_DRIVER void trni_poison_mark_partitions(const trni_seen *dst, const bool wh
 /* Each element of dst comes from as many elements of data, which follow each other. */
 TRNI_DRIVER void trni_poison_carry_reduced(const trni_issue *issue)
 {
-    const trni_seen *const dst = &issue->seen[0], *const data = &issue->seen[1];
+    const trni_core_operand *const dst = &issue->operand[0], *const data = &issue->operand[1];
     const int64_t elements = trn_tensor_elements(*dst->view), each = trn_tensor_elements(*data->view) / elements;
     trni_poison_walk to, from;
-    trni_poison_note(issue, data, dst->tenant);
+    trni_poison_note(issue, data, dst->allocation);
     trni_poison_begin(&to, dst->memory, dst->view, 1);
     trni_poison_begin(&from, data->memory, data->view, 1);
     for (int64_t k = 0; k < elements; k++, trni_poison_next(&to))
@@ -160,9 +160,9 @@ TRNI_DRIVER void trni_poison_carry_sums(const trni_issue *issue)
     }
     trni_poison_partitions(issue, whole);
     for (int i = 0; i < issue->count; i++) {
-        const trni_seen *s = &issue->seen[i];
-        if (!(s->role & TRNI_ROLE_WRITE) || !s->tenant || !s->memory) continue;
-        trni_poison_note_all(issue, s->tenant);
+        const trni_core_operand *s = &issue->operand[i];
+        if (!(s->role & TRNI_ROLE_WRITE) || !s->allocation || !s->memory) continue;
+        trni_poison_note_all(issue, s->allocation);
         trni_poison_mark_partitions(s, whole);
     }
 }
@@ -172,7 +172,7 @@ TRNI_DRIVER void trni_poison_carry_sums(const trni_issue *issue)
 /* Of every column of an operand [K, M]: is all of it written? */
 TRNI_DRIVER void trni_poison_columns(const trni_issue *issue, const trn_tensor *view, bool *whole)
 {
-    const trni_seen *const s = trni_issue_seen(issue, view);
+    const trni_core_operand *const s = trni_issue_operand(issue, view);
     const int64_t k = view->shape[0], columns = view->shape[1];
     trni_poison_walk from;
     for (int64_t m = 0; m < columns; m++) whole[m] = true;
@@ -186,11 +186,11 @@ TRNI_DRIVER void trni_poison_carry_product(const trni_issue *issue)
 {
     enum { COLUMNS = 8192 }; /* of moving, Trainium3 */
     const trn_nc_matmul_args *a = (const trn_nc_matmul_args *)issue->args;
-    const trni_seen *const dst = &issue->seen[0];
+    const trni_core_operand *const dst = &issue->operand[0];
     bool row[TRN_PARTITIONS], column[COLUMNS];
     trni_poison_columns(issue, &a->stationary, row);
     trni_poison_columns(issue, &a->moving, column);
-    trni_poison_note_all(issue, dst->tenant);
+    trni_poison_note_all(issue, dst->allocation);
     trni_poison_walk to;
     trni_poison_begin(&to, dst->memory, dst->view, 1);
     for (int64_t m = 0; m < dst->view->shape[0]; m++)
@@ -204,14 +204,14 @@ TRNI_DRIVER void trni_poison_carry_product(const trni_issue *issue)
 TRNI_DRIVER void trni_poison_carry(const trni_issue *issue)
 {
     for (int i = 0; i < issue->count; i++) {
-        const trni_seen *const s = &issue->seen[i];
-        if (!(s->role & TRNI_ROLE_WRITE) || !s->tenant || !s->memory) continue;
-        if (s->tenant->unwritten > 0) trni_poison_wrote(issue, s);
+        const trni_core_operand *const s = &issue->operand[i];
+        if (!(s->role & TRNI_ROLE_WRITE) || !s->allocation || !s->memory) continue;
+        if (s->allocation->unwritten > 0) trni_poison_wrote(issue, s);
         if (!s->memory->by_matmul) continue;
         trni_cells_of(issue->core->cells, s->memory, s->view, &s->at);
         trni_cells_mark(issue->core->cells, s->memory, s->memory->by_matmul, issue->engine == TRN_ENGINE_TENSOR);
     }
-    const trni_seen *const sums = trni_poison_sums(issue);
+    const trni_core_operand *const sums = trni_poison_sums(issue);
     bool whole[TRNI_MEMORY_ROWS];
     switch (trni_carry_in(issue)) {
     case TRNI_CARRY_SHUFFLED: trni_poison_carry_shuffled(issue); return;
@@ -222,7 +222,7 @@ TRNI_DRIVER void trni_poison_carry(const trni_issue *issue)
     if (sums) trni_poison_partitions(issue, whole);
     trni_poison_carry_elements(issue);
     if (!sums || !sums->memory) return;
-    trni_poison_note_all(issue, sums->tenant);
+    trni_poison_note_all(issue, sums->allocation);
     trni_poison_mark_partitions(sums, whole);
 }
 

@@ -23,8 +23,10 @@ enum { TRNI_CHAIN = 192, TRNI_CHAIN_LINK = 112 }; /* characters */
 /* The last link: who left the first tile incomplete; or that this is forgotten. */
 TRNI_FN void trni_poison_origin(char link[TRNI_CHAIN_LINK], const trni_poison_entry *oldest)
 {
-    if (oldest->before) snprintf(link, TRNI_CHAIN_LINK, "what came before is forgotten");
-    else if (!oldest->wrote_name) snprintf(link, TRNI_CHAIN_LINK, "no instruction wrote to '%s'", oldest->from);
+    if (oldest->before)
+        snprintf(link, TRNI_CHAIN_LINK, "what came before is forgotten");
+    else if (!oldest->wrote_name)
+        snprintf(link, TRNI_CHAIN_LINK, "no instruction wrote to '%s'", oldest->from);
     else
         snprintf(link, TRNI_CHAIN_LINK, "%lld, %s, left %d of %d partitions of '%s' incomplete",
                  (long long)oldest->wrote, oldest->wrote_name, oldest->incomplete, oldest->partitions, oldest->from);
@@ -32,10 +34,11 @@ TRNI_FN void trni_poison_origin(char link[TRNI_CHAIN_LINK], const trni_poison_en
 
 /* " (instruction 11, nc_transpose, carried it from 't'; 7, tensor_copy, from 'y'; 4, activation, left ...)" in at most
  * `room` characters: links in the middle are left out where they do not fit. Empty where nothing was carried. */
-TRNI_DRIVER void trni_poison_chain(const trn_core *core, const trni_tenant *tenant, size_t room, char chain[TRNI_CHAIN])
+TRNI_DRIVER void trni_poison_chain(const trn_core *core, const trni_allocation *allocation, size_t room,
+                                   char chain[TRNI_CHAIN])
 {
     char link[TRNI_CHAIN_LINK], origin[TRNI_CHAIN_LINK];
-    const trni_poison_entry *e = trni_poison_entry_of(core, tenant->brought), *oldest = e, *next;
+    const trni_poison_entry *e = trni_poison_entry_of(core, allocation->brought), *oldest = e, *next;
     chain[0] = 0;
     if (!e) return;
     while ((next = trni_poison_entry_of(core, oldest->before)) != NULL) oldest = next;
@@ -44,8 +47,8 @@ TRNI_DRIVER void trni_poison_chain(const trn_core *core, const trni_tenant *tena
     size_t used = (size_t)snprintf(chain, TRNI_CHAIN, " (instruction %lld, %s, carried it from '%s'",
                                    (long long)e->instruction, e->name, e->from);
     while (used < TRNI_CHAIN && (e = trni_poison_entry_of(core, e->before)) != NULL) {
-        const size_t more = (size_t)snprintf(link, sizeof link, "; %lld, %s, from '%s'", (long long)e->instruction,
-                                             e->name, e->from);
+        const size_t more =
+            (size_t)snprintf(link, sizeof link, "; %lld, %s, from '%s'", (long long)e->instruction, e->name, e->from);
         const bool fits = used + more + strlen(origin) + 9 < room;
         used += (size_t)snprintf(chain + used, TRNI_CHAIN - used, "%s", fits ? link : "; ...");
         if (!fits) break;
@@ -54,40 +57,41 @@ TRNI_DRIVER void trni_poison_chain(const trn_core *core, const trni_tenant *tena
 }
 
 /* The tile that the unwritten elements of this one come from, as far as is remembered and it is still there. */
-TRNI_FN const trni_tenant *trni_poison_source_of(const trn_core *core, const trni_tenant *tenant)
+TRNI_FN const trni_allocation *trni_poison_source_of(const trn_core *core, const trni_allocation *allocation)
 {
-    const trni_tenant *found = tenant;
-    for (const trni_poison_entry *e = trni_poison_entry_of(core, tenant->brought); e;
+    const trni_allocation *found = allocation;
+    for (const trni_poison_entry *e = trni_poison_entry_of(core, allocation->brought); e;
          e = trni_poison_entry_of(core, e->before))
-        if (e->tenant->live && e->tenant->serial == e->serial) found = e->tenant;
+        if (e->allocation->live && e->allocation->serial == e->serial) found = e->allocation;
     return found;
 }
 
 /* An operand, of which nothing has written the byte b of partition p, where it has to be written. */
-TRNI_DRIVER trn_status trni_poison_refuse(trn_core *core, const trni_seen *s, int64_t p, int64_t b)
+TRNI_DRIVER trn_status trni_poison_refuse(trn_core *core, const trni_core_operand *s, int64_t p, int64_t b)
 {
     char chain[TRNI_CHAIN];
-    core->culprit = trni_poison_source_of(core, s->tenant);
+    core->culprit = trni_poison_source_of(core, s->allocation);
     enum { WORDS = 78 }; /* of the sentence without names */
-    const size_t main = WORDS + strlen(s->name) + strlen(s->tenant->name);
-    trni_poison_chain(core, s->tenant, main < 200 ? 200 - main : 0, chain);
+    const size_t main = WORDS + strlen(s->name) + strlen(s->allocation->name);
+    trni_poison_chain(core, s->allocation, main < 200 ? 200 - main : 0, chain);
     char rest[TRNI_CHAIN + 32];
     snprintf(rest, sizeof rest, "which nothing has written%s", chain);
-    return trni_seen_unwritten(core, s, p, b, "reads", rest);
+    return trni_core_operand_unwritten(core, s, p, b, "reads", rest);
 }
 
 /* The first byte of the operand that nothing has written. */
-TRNI_FN bool trni_poison_found(trn_core *core, const trni_seen *s, int64_t *p, int64_t *b)
+TRNI_FN bool trni_poison_found(trn_core *core, const trni_core_operand *s, int64_t *p, int64_t *b)
 {
     trni_cells_of(core->cells, s->memory, s->view, &s->at);
     return trni_cells_missing(core->cells, s->memory, s->memory->written, p, b);
 }
 
 /* Of an operand that decides where something lies every element has to be written. */
-TRNI_DRIVER trn_status trni_poison_decides(trn_core *core, const trni_seen *s)
+TRNI_DRIVER trn_status trni_poison_decides(trn_core *core, const trni_core_operand *s)
 {
     int64_t p, b;
-    return trni_seen_unsure(s) && trni_poison_found(core, s, &p, &b) ? trni_poison_refuse(core, s, p, b) : TRN_OK;
+    return trni_core_operand_unsure(s) && trni_poison_found(core, s, &p, &b) ? trni_poison_refuse(core, s, p, b)
+                                                                             : TRN_OK;
 }
 
 #endif /* TRNI_CORE_CORE_CHAIN_H */

@@ -27,7 +27,7 @@ TRNI_FN void trni_history_begin(trni_history *h, trni_access *buffer)
 }
 
 /* When everything is done that a read or a write of `at` has to wait for. */
-TRNI_FN double trni_history_ready(const trni_history *h, const trni_tenant *t, const trni_rect *at, bool write)
+TRNI_FN double trni_history_ready(const trni_history *h, const trni_allocation *t, const trni_rect *at, bool write)
 {
     double ready_s = t->ready_s;
     for (int i = t->access; i >= 0; i = h->access[i].next) {
@@ -38,7 +38,7 @@ TRNI_FN double trni_history_ready(const trni_history *h, const trni_tenant *t, c
 }
 
 /* Forgets all; returns when the last of it is done. */
-TRNI_FN double trni_history_end(trni_history *h, trni_tenant *t)
+TRNI_FN double trni_history_end(trni_history *h, trni_allocation *t)
 {
     double end_s = t->ready_s;
     for (int i = t->access, next; i >= 0; i = next) {
@@ -55,7 +55,7 @@ TRNI_FN double trni_history_end(trni_history *h, trni_tenant *t)
 
 /* What lies inside of a new write, or reads inside of a new read, need not be remembered: whoever has to wait for them
  * has to wait for the new one, which does not end earlier. */
-TRNI_FN void trni_history_replace(trni_history *h, trni_tenant *t, const trni_rect *at, bool write, double end_s)
+TRNI_FN void trni_history_replace(trni_history *h, trni_allocation *t, const trni_rect *at, bool write, double end_s)
 {
     for (int *link = &t->access; *link >= 0;) {
         const int i = *link;
@@ -72,7 +72,7 @@ TRNI_FN void trni_history_replace(trni_history *h, trni_tenant *t, const trni_re
 }
 
 /* Where there are too many parts, the tile as a whole is ready when all of them are: the careful answer. */
-TRNI_FN void trni_history_note(trni_history *h, trni_tenant *t, const trni_rect *at, bool write, double end_s)
+TRNI_FN void trni_history_note(trni_history *h, trni_allocation *t, const trni_rect *at, bool write, double end_s)
 {
     trni_history_replace(h, t, at, write, end_s);
     if (t->accesses >= TRNI_ACCESSES_EACH || (h->unused < 0 && h->used >= TRNI_ACCESSES))
@@ -94,7 +94,7 @@ TRNI_FN void trni_history_note(trni_history *h, trni_tenant *t, const trni_rect 
 
 /* ---- engines ---- */
 
-TRNI_FN void trni_lane_wrote(trni_lane *lane, const trni_tenant *t, const trni_rect *at)
+TRNI_FN void trni_lane_wrote(trni_lane *lane, const trni_allocation *t, const trni_rect *at)
 {
     if (lane->writes >= TRNI_LANE_WRITES) return;
     lane->written[lane->writes] = t;
@@ -102,7 +102,7 @@ TRNI_FN void trni_lane_wrote(trni_lane *lane, const trni_tenant *t, const trni_r
 }
 
 /* Is this what the last instruction of the engine wrote? */
-TRNI_FN bool trni_lane_follows(const trni_lane *lane, const trni_tenant *t, const trni_rect *at)
+TRNI_FN bool trni_lane_follows(const trni_lane *lane, const trni_allocation *t, const trni_rect *at)
 {
     for (int i = 0; i < lane->writes; i++)
         if (lane->written[i] == t && trni_rect_meet(&lane->at[i], at)) return true;

@@ -109,10 +109,10 @@ TRNI_FN int64_t trni_bits_missing(const uint64_t *bits, int64_t first, int64_t e
 /* ---- what was written ---- */
 
 /* A tensor of which something is unwritten; else null. */
-TRNI_FN const trni_hbm *trni_hbm_unsure(const trni_seen *s)
+TRNI_FN const trni_hbm *trni_hbm_unsure(const trni_core_operand *s)
 {
-    if (!s->tenant || s->memory) return NULL;
-    const trni_hbm *h = (const trni_hbm *)(const void *)s->tenant; /* its first member */
+    if (!s->allocation || s->memory) return NULL;
+    const trni_hbm *h = (const trni_hbm *)(const void *)s->allocation; /* its first member */
     return h->written && h->written->unwritten > 0 ? h : NULL;
 }
 
@@ -138,16 +138,16 @@ TRNI_FN int64_t trni_hbm_missing(const trni_hbm *h, const trn_tensor *view)
 
 /* ---- who reads too early ---- */
 
-TRNI_DRIVER trn_status trni_hbm_refuse(trn_core *core, const trni_seen *s, const trni_hbm *h, int64_t at)
+TRNI_DRIVER trn_status trni_hbm_refuse(trn_core *core, const trni_core_operand *s, const trni_hbm *h, int64_t at)
 {
-    core->culprit = s->tenant;
+    core->culprit = s->allocation;
     return trni_fail(&core->failure, TRN_EINVAL, "%s reads row %lld, element %lld of '%s', which nothing has written",
                      s->name, (long long)(at / h->pitch),
                      (long long)(at % h->pitch / (int64_t)trn_format_bytes(s->view->format)), h->tensor.name);
 }
 
 /* index: of rows that data choose; null: all of the view is read. */
-TRNI_DRIVER trn_status trni_hbm_check_read(trn_core *core, const trni_seen *s, const trn_tensor *index)
+TRNI_DRIVER trn_status trni_hbm_check_read(trn_core *core, const trni_core_operand *s, const trn_tensor *index)
 {
     const trni_hbm *h = trni_hbm_unsure(s);
     int64_t at = -1;
@@ -192,7 +192,7 @@ TRNI_DRIVER void trni_hbm_holes(const trni_hbm *h, const trn_tensor *view, trni_
     }
 }
 
-TRNI_DRIVER trn_status trni_hbm_incomplete(trn_core *core, const trni_seen *s, const trni_hbm *h)
+TRNI_DRIVER trn_status trni_hbm_incomplete(trn_core *core, const trni_core_operand *s, const trni_hbm *h)
 {
     trni_hbm_hole hole;
     char box[96] = "";
@@ -201,7 +201,7 @@ TRNI_DRIVER trn_status trni_hbm_incomplete(trn_core *core, const trni_seen *s, c
         used += snprintf(box + used, sizeof box - (size_t)used, "%s%lld:%lld", k ? ", " : "", (long long)hole.low[k],
                          (long long)hole.high[k]);
     const int64_t all = trn_tensor_elements(*s->view);
-    core->culprit = s->tenant;
+    core->culprit = s->allocation;
     return trni_fail(&core->failure, TRN_EINVAL, "of the result '%s' nothing has written %lld of %lld elements%s%s%s",
                      h->tensor.name, (long long)hole.elements, (long long)all,
                      hole.elements < all ? ", all within [" : "", hole.elements < all ? box : "",

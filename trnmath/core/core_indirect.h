@@ -42,8 +42,10 @@ TRNI_DRIVER trn_status trni_indirect_refuse(trn_core *core, const trn_indirect_a
                          trn_format_name(index->format));
     if (inner < 1 || inner > 4 || data->rank < (inner > 1 ? 3 : 2) ||
         (inner > 1 && data->shape[data->rank - 1] != inner))
-        return trni_fail(error, TRN_ESHAPE, "trn_core_indirect: data is [P, F ...], or [P, F ..., inner] with an inner "
-                         "of 2 to 4; inner is %lld", (long long)inner);
+        return trni_fail(error, TRN_ESHAPE,
+                         "trn_core_indirect: data is [P, F ...], or [P, F ..., inner] with an inner "
+                         "of 2 to 4; inner is %lld",
+                         (long long)inner);
     if (data->shape[0] > index->shape[0] || data->shape[0] < 1)
         return trni_fail(error, TRN_ESHAPE, "trn_core_indirect: data has %lld partitions, index %lld",
                          (long long)data->shape[0], (long long)index->shape[0]);
@@ -53,8 +55,10 @@ TRNI_DRIVER trn_status trni_indirect_refuse(trn_core *core, const trn_indirect_a
                          (long long)index->shape[1] * TRNI_INDIRECT_TENSOR_GROUP);
     const int64_t bytes = data->shape[0] * inner * (int64_t)trn_format_bytes(data->format);
     if (bytes > TRNI_INDIRECT_ROOM || count > TRNI_INDIRECT_ROOM / bytes)
-        return trni_fail(error, TRN_ELIMIT, "trn_core_indirect: %lld elements of %lld partitions; there is room for "
-                         "%d bytes", (long long)count, (long long)data->shape[0], TRNI_INDIRECT_ROOM);
+        return trni_fail(error, TRN_ELIMIT,
+                         "trn_core_indirect: %lld elements of %lld partitions; there is room for "
+                         "%d bytes",
+                         (long long)count, (long long)data->shape[0], TRNI_INDIRECT_ROOM);
     return TRN_OK;
 }
 
@@ -81,8 +85,12 @@ TRNI_FN trn_tensor trni_indirect_dummy(const trn_core *core, const trn_indirect_
 
 /* ---- which instructions, which operands ---- */
 
-enum { TRNI_ON_VECTOR = 1 << TRN_ENGINE_VECTOR, TRNI_ON_SCALAR = 1 << TRN_ENGINE_SCALAR,
-       TRNI_ON_GPSIMD = 1 << TRN_ENGINE_GPSIMD, TRNI_ON_TENSOR = 1 << TRN_ENGINE_TENSOR };
+enum {
+    TRNI_ON_VECTOR = 1 << TRN_ENGINE_VECTOR,
+    TRNI_ON_SCALAR = 1 << TRN_ENGINE_SCALAR,
+    TRNI_ON_GPSIMD = 1 << TRN_ENGINE_GPSIMD,
+    TRNI_ON_TENSOR = 1 << TRN_ENGINE_TENSOR
+};
 
 /* operand: dst first, then the one whose place decides where dst's index begins. */
 typedef struct trni_indirect_rule {
@@ -128,12 +136,12 @@ TRNI_FN int trni_indirect_operands(const trni_issue *issue)
 TRNI_FN const trni_indirect_operand *trni_indirect_of(const trni_issue *issue, int i)
 {
     for (int k = 0; k < trni_indirect_operands(issue); k++)
-        if (issue->core->indirect->operand[k].seen == i) return &issue->core->indirect->operand[k];
+        if (issue->core->indirect->operand[k].operand == i) return &issue->core->indirect->operand[k];
     return NULL;
 }
 
 /* The view behind an operand, if it is as trn_core_indirect returned it. */
-TRNI_FN const trni_indirect_view *trni_indirect_view_of(trni_issue *issue, const trni_seen *s)
+TRNI_FN const trni_indirect_view *trni_indirect_view_of(trni_issue *issue, const trni_core_operand *s)
 {
     const trni_indirect *const in = issue->core->indirect;
     trn_error *const error = &issue->core->failure;
@@ -159,7 +167,7 @@ TRNI_FN bool trni_indirect_takes(const trni_indirect_rule *rule, const char *ope
     return false;
 }
 
-TRNI_FN bool trni_indirect_is_scale(const trni_seen *s) { return strstr(s->name, "_scale") != NULL; }
+TRNI_FN bool trni_indirect_is_scale(const trni_core_operand *s) { return strstr(s->name, "_scale") != NULL; }
 
 /* Puts tiles in the places of indirect views. */
 TRNI_DRIVER void trni_indirect_find(trni_issue *issue)
@@ -168,7 +176,7 @@ TRNI_DRIVER void trni_indirect_find(trni_issue *issue)
     const trni_indirect_rule *rule = NULL;
     in->operands = 0;
     for (int i = 0; i < issue->count && !issue->core->failure.status; i++) {
-        trni_seen *const s = &issue->seen[i];
+        trni_core_operand *const s = &issue->operand[i];
         if (!trni_indirect_owns(issue->core, s->view)) continue;
         const trni_indirect_view *const view = trni_indirect_view_of(issue, s);
         if (!view) return;
@@ -181,7 +189,7 @@ TRNI_DRIVER void trni_indirect_find(trni_issue *issue)
         trni_indirect_operand *const o = &in->operand[in->operands++];
         o->view = view;
         o->argument = (trn_tensor *)(uintptr_t)s->view;
-        o->seen = i;
+        o->operand = i;
         o->index = -1;
         s->view = &view->data;
         s->role |= s->role & TRNI_ROLE_WRITE ? (unsigned)TRNI_ROLE_SCATTERED : (unsigned)TRNI_ROLE_GATHERED;
@@ -191,10 +199,10 @@ TRNI_DRIVER void trni_indirect_find(trni_issue *issue)
 
 /* ---- legality ---- */
 
-TRNI_FN const trni_seen *trni_indirect_named(const trni_issue *issue, const char *name)
+TRNI_FN const trni_core_operand *trni_indirect_named(const trni_issue *issue, const char *name)
 {
     for (int i = 0; i < issue->count; i++)
-        if (!strcmp(issue->seen[i].name, name)) return &issue->seen[i];
+        if (!strcmp(issue->operand[i].name, name)) return &issue->operand[i];
     return NULL;
 }
 
@@ -204,7 +212,7 @@ TRNI_DRIVER trn_status trni_indirect_index(trni_issue *issue, trni_indirect_oper
     trn_core *const core = issue->core;
     const trni_indirect_view *const view = o->view;
     const int64_t group = issue->engine == TRN_ENGINE_TENSOR ? TRNI_INDIRECT_TENSOR_GROUP : TRNI_INDIRECT_GROUP;
-    trni_seen *const s = &issue->seen[o->seen];
+    trni_core_operand *const s = &issue->operand[o->operand];
     if ((view->count - 1) / group >= view->index.shape[1])
         return trni_fail(&core->failure, TRN_ESHAPE, "%s takes %lld elements; an index of %lld columns has %lld on %s",
                          s->name, (long long)view->count, (long long)view->index.shape[1],
@@ -214,7 +222,7 @@ TRNI_DRIVER trn_status trni_indirect_index(trni_issue *issue, trni_indirect_oper
     if (issue->count == o->index) return trni_fail(&core->failure, TRN_EINVAL, "%s is one operand too many", s->name);
     s->elements = (double)(view->count * view->inner);
     s->step = (int64_t)trn_format_bytes(view->data.format);
-    return trni_seen_locate(core, &issue->seen[o->index], true);
+    return trni_core_operand_locate(core, &issue->operand[o->index], true);
 }
 
 /* Start partitions, as NKI has them for tiles that are placed by hand. */
@@ -222,18 +230,18 @@ TRNI_DRIVER trn_status trni_indirect_place(const trni_issue *issue, const trni_i
 {
     trn_error *const error = &issue->core->failure;
     const trni_indirect_rule *const rule = trni_indirect_rule_of(issue);
-    const trni_seen *const s = &issue->seen[o->seen], *const index = &issue->seen[o->index];
-    const trni_seen *const source = trni_indirect_named(issue, rule->operand[1]);
+    const trni_core_operand *const s = &issue->operand[o->operand], *const index = &issue->operand[o->index];
+    const trni_core_operand *const source = trni_indirect_named(issue, rule->operand[1]);
     const char *whose = s->name;
     int64_t start = s->at.p - (trni_indirect_is_scale(s) ? s->at.p % TRNI_QUADRANT : 0);
     if (index->at.p % TRNI_QUADRANT)
         return trni_fail(error, TRN_ELIMIT, "the index of %s begins at partition %lld; it begins at 0, 32, 64 or 96",
                          s->name, (long long)index->at.p);
     if (s->role & TRNI_ROLE_WRITE) {
-        const trni_indirect_operand *from = source ? trni_indirect_of(issue, (int)(source - issue->seen)) : NULL;
-        if (!source || !source->tenant || (source->space == TRN_SPACE_PSUM && !from)) return TRN_OK;
+        const trni_indirect_operand *from = source ? trni_indirect_of(issue, (int)(source - issue->operand)) : NULL;
+        if (!source || !source->allocation || (source->space == TRN_SPACE_PSUM && !from)) return TRN_OK;
         whose = source->name;
-        start = source->space == TRN_SPACE_PSUM ? issue->seen[from->index].at.p : source->at.p;
+        start = source->space == TRN_SPACE_PSUM ? issue->operand[from->index].at.p : source->at.p;
     }
     if (index->at.p == start) return TRN_OK;
     return trni_fail(error, TRN_ELIMIT, "the index of %s begins at partition %lld; it begins where %s does, at %lld",
@@ -257,9 +265,10 @@ TRNI_DRIVER trn_status trni_indirect_matmul(const trni_issue *issue)
         if (o->argument == &a->moving && a->is_transpose)
             return trni_fail(error, TRN_EINVAL, "moving is an indirect view; with is_transpose it cannot be");
         if (o->argument != &a->dst && !trni_indirect_float(o->view->data.format))
-            return trni_fail(error, TRN_EFORMAT, "%s is an indirect view of %s; through one TensorE takes float16, "
-                             "bfloat16, float8_e4m3, float8_e4m3fn and float8_e5m2", issue->seen[o->seen].name,
-                             trn_format_name(o->view->data.format));
+            return trni_fail(error, TRN_EFORMAT,
+                             "%s is an indirect view of %s; through one TensorE takes float16, "
+                             "bfloat16, float8_e4m3, float8_e4m3fn and float8_e5m2",
+                             issue->operand[o->operand].name, trn_format_name(o->view->data.format));
     }
     return TRN_OK;
 }
@@ -267,10 +276,10 @@ TRNI_DRIVER trn_status trni_indirect_matmul(const trni_issue *issue)
 /* Data and scale are one tensor: both by the same index, or neither; the scale in a tile as NKI has it. */
 TRNI_DRIVER trn_status trni_indirect_pair(const trni_issue *issue, const char *data, const char *scale)
 {
-    const trni_seen *const s[2] = { trni_indirect_named(issue, data), trni_indirect_named(issue, scale) };
+    const trni_core_operand *const s[2] = { trni_indirect_named(issue, data), trni_indirect_named(issue, scale) };
     const trni_indirect_operand *o[2] = { NULL, NULL };
     for (int i = 0; i < 2; i++)
-        if (s[i]) o[i] = trni_indirect_of(issue, (int)(s[i] - issue->seen));
+        if (s[i]) o[i] = trni_indirect_of(issue, (int)(s[i] - issue->operand));
     if (!o[0] && !o[1]) return TRN_OK;
     const trn_tensor *const x = o[0] ? &o[0]->view->index : NULL, *const y = o[1] ? &o[1]->view->index : NULL;
     if (!x || !y || x->data != y->data || x->shape[1] != y->shape[1] || x->format != y->format)
@@ -292,15 +301,18 @@ TRNI_DRIVER trn_status trni_indirect_special(const trni_issue *issue)
     if (issue->order == trni_order_of(TRNI_ORDER_nc_matmul_mx)) {
         const trn_nc_matmul_mx_args *const a = (const trn_nc_matmul_mx_args *)issue->args;
         if (a->tile_position.row || a->tile_position.column)
-            return trni_fail(&issue->core->failure, TRN_EINVAL, "tile_position is %d, %d; with an indirect view it is "
-                             "0, 0", a->tile_position.row, a->tile_position.column);
+            return trni_fail(&issue->core->failure, TRN_EINVAL,
+                             "tile_position is %d, %d; with an indirect view it is "
+                             "0, 0",
+                             a->tile_position.row, a->tile_position.column);
         const trn_status status = trni_indirect_pair(issue, "stationary", "stationary_scale");
         return status ? status : trni_indirect_pair(issue, "moving", "moving_scale");
     }
     if (issue->order == trni_order_of(TRNI_ORDER_tensor_scalar)) {
         const trn_tensor_scalar_args *const a = (const trn_tensor_scalar_args *)issue->args;
         if (trni_is_word(a->data.format) && trni_is_word(a->dst.format))
-            return trni_fail(&issue->core->failure, TRN_EINVAL, "data and dst are 32-bit integers, and one of them is "
+            return trni_fail(&issue->core->failure, TRN_EINVAL,
+                             "data and dst are 32-bit integers, and one of them is "
                              "an indirect view: addresses are not computed through one");
     }
     return TRN_OK;
@@ -315,15 +327,15 @@ TRNI_DRIVER trn_status trni_indirect_check(trni_issue *issue)
     trn_status status = TRN_OK;
     if (!(rule->engines >> issue->engine & 1))
         return trni_fail(error, TRN_EINVAL, "%s is an indirect view, which engine %s does not follow here",
-                         issue->seen[in->operand[0].seen].name, trn_engine_name(issue->engine));
+                         issue->operand[in->operand[0].operand].name, trn_engine_name(issue->engine));
     for (int i = 0; i < in->operands && !status; i++) status = trni_indirect_index(issue, &in->operand[i]);
     for (int i = 0; i < in->operands && !status; i++) {
-        const trni_seen *const s = &issue->seen[in->operand[i].seen];
-        if (!s->tenant || !issue->seen[in->operand[i].index].tenant) continue;
+        const trni_core_operand *const s = &issue->operand[in->operand[i].operand];
+        if (!s->allocation || !issue->operand[in->operand[i].index].allocation) continue;
         status = trni_indirect_place(issue, &in->operand[i]);
         if (!status && issue->engine == TRN_ENGINE_SCALAR && s->role & TRNI_ROLE_WRITE && s->space == TRN_SPACE_PSUM)
-            status = trni_fail(error, TRN_ELIMIT, "%s is an indirect view of PSUM, where ScalarE cannot scatter",
-                               s->name);
+            status =
+                trni_fail(error, TRN_ELIMIT, "%s is an indirect view of PSUM, where ScalarE cannot scatter", s->name);
     }
     return status ? status : trni_indirect_special(issue);
 }
@@ -334,9 +346,9 @@ TRNI_DRIVER trn_status trni_indirect_check(trni_issue *issue)
 typedef struct trni_indirect_walk {
     int64_t row, row_end; /* of the view */
     int64_t i;
-    char *data, *packed;  /* row's */
+    char *data, *packed;         /* row's */
     int64_t pitch, packed_pitch; /* bytes from a row to the next */
-    int64_t step;         /* bytes between the elements of inner */
+    int64_t step;                /* bytes between the elements of inner */
 } trni_indirect_walk;
 
 TRNI_FN int64_t trni_indirect_offset(const trni_indirect_view *view, int64_t row, int64_t column)
@@ -366,7 +378,7 @@ TRNI_DRIVER trn_status trni_indirect_each(const trni_issue *issue, const trni_in
                                                              const trni_indirect_walk *walk))
 {
     const trni_indirect_view *const view = o->view;
-    const trni_seen *const s = &issue->seen[o->seen];
+    const trni_core_operand *const s = &issue->operand[o->operand];
     const int64_t group = issue->engine == TRN_ENGINE_TENSOR ? TRNI_INDIRECT_TENSOR_GROUP : TRNI_INDIRECT_GROUP;
     const int64_t bytes = (int64_t)trn_format_bytes(view->data.format), rows = view->data.shape[0];
     const int64_t before = trni_indirect_is_scale(s) ? s->at.p % TRNI_QUADRANT : 0; /* rows of index before data's */
@@ -383,9 +395,10 @@ TRNI_DRIVER trn_status trni_indirect_each(const trni_issue *issue, const trni_in
         for (w.i = 0; w.i < view->count && !status; w.i++) {
             const int64_t row = first + w.i % group;
             if (row >= view->index.shape[0])
-                return trni_fail(&issue->core->failure, TRN_ESHAPE, "%s takes offset %lld from partition %lld of an "
-                                 "index of %lld partitions", s->name, (long long)w.i, (long long)row,
-                                 (long long)view->index.shape[0]);
+                return trni_fail(&issue->core->failure, TRN_ESHAPE,
+                                 "%s takes offset %lld from partition %lld of an "
+                                 "index of %lld partitions",
+                                 s->name, (long long)w.i, (long long)row, (long long)view->index.shape[0]);
             const int64_t offset = trni_indirect_offset(view, row, w.i / group);
             const int64_t at = offset < 0 ? -1 : trni_indirect_free(view, stride, offset);
             if (at < 0)
@@ -404,15 +417,14 @@ TRNI_DRIVER trn_status trni_indirect_each(const trni_issue *issue, const trni_in
 TRNI_FN trn_status trni_indirect_read(const trni_issue *issue, const trni_indirect_operand *o,
                                       const trni_indirect_walk *w)
 {
-    const trni_seen *const s = &issue->seen[o->seen];
+    const trni_core_operand *const s = &issue->operand[o->operand];
     const int64_t bytes = (int64_t)trn_format_bytes(o->view->data.format);
-    const bool unsure = s->role & TRNI_ROLE_READ && trni_seen_unsure(s);
+    const bool unsure = s->role & TRNI_ROLE_READ && trni_core_operand_unsure(s);
     for (int64_t r = 0; r < w->row_end - w->row; r++)
         for (int64_t k = 0; k < o->view->inner; k++) {
             const char *const from = w->data + r * w->pitch + k * w->step;
             const int64_t at = from - s->memory->base;
-            const bool holds = !trni_indirect_is_scale(s) ||
-                               (w->row + r) % TRNI_MX_QUADRANT < TRNI_MX_QUADRANT_SCALES;
+            const bool holds = !trni_indirect_is_scale(s) || (w->row + r) % TRNI_MX_QUADRANT < TRNI_MX_QUADRANT_SCALES;
             if (unsure && holds && !trni_poison_written(s->memory, at, bytes))
                 return trni_poison_refuse(issue->core, s, at / s->memory->pitch, at % s->memory->pitch);
             memcpy(w->packed + r * w->packed_pitch + k * bytes, from, (size_t)bytes);
@@ -434,14 +446,14 @@ TRNI_FN bool trni_indirect_chosen(const trni_issue *issue, int64_t row, int64_t 
 TRNI_FN trn_status trni_indirect_write(const trni_issue *issue, const trni_indirect_operand *o,
                                        const trni_indirect_walk *w)
 {
-    const trni_seen *const s = &issue->seen[o->seen];
+    const trni_core_operand *const s = &issue->operand[o->operand];
     const int64_t bytes = (int64_t)trn_format_bytes(o->view->data.format);
     for (int64_t r = 0; r < w->row_end - w->row; r++) {
         if (!trni_indirect_chosen(issue, w->row + r, w->i)) continue;
         for (int64_t k = 0; k < o->view->inner; k++) {
             char *const to = w->data + r * w->pitch + k * w->step;
             memcpy(to, w->packed + r * w->packed_pitch + k * bytes, (size_t)bytes);
-            if (s->tenant->unwritten > 0) trni_seen_write_bytes(s, to - s->memory->base, bytes);
+            if (s->allocation->unwritten > 0) trni_core_operand_write_bytes(s, to - s->memory->base, bytes);
         }
     }
     return TRN_OK;
@@ -456,15 +468,15 @@ TRNI_DRIVER trn_status trni_indirect_gather(trni_issue *issue)
     for (int i = 0; i < in->operands && !status; i++) {
         trni_indirect_operand *const o = &in->operand[i];
         const trni_indirect_view *const view = o->view;
-        const int64_t bytes = view->data.shape[0] * view->count * view->inner *
-                              (int64_t)trn_format_bytes(view->data.format);
+        const int64_t bytes =
+            view->data.shape[0] * view->count * view->inner * (int64_t)trn_format_bytes(view->data.format);
         if (bytes > TRNI_INDIRECT_ROOM - used)
             return trni_fail(&issue->core->failure, TRN_ELIMIT,
                              "%s: the indirect views of one instruction have room for %d bytes",
-                             issue->seen[o->seen].name, TRNI_INDIRECT_ROOM);
+                             issue->operand[o->operand].name, TRNI_INDIRECT_ROOM);
         *o->argument = trni_indirect_rows(&view->data, in->room + used, view->count, view->inner);
         used += trni_align_up(bytes, TRNI_TILE_ALIGN);
-        if (!issue->seen[o->seen].tenant) continue;
+        if (!issue->operand[o->operand].allocation) continue;
         status = trni_indirect_each(issue, o, trni_indirect_read);
     }
     return status;
@@ -475,9 +487,9 @@ TRNI_DRIVER void trni_indirect_scatter(const trni_issue *issue)
 {
     const trni_indirect *const in = issue->core->indirect;
     for (int i = 0; i < in->operands; i++) {
-        const trni_seen *const s = &issue->seen[in->operand[i].seen];
-        if (!(s->role & TRNI_ROLE_WRITE) || !s->tenant) continue;
-        if (s->tenant->unwritten > 0) trni_poison_wrote(issue, s);
+        const trni_core_operand *const s = &issue->operand[in->operand[i].operand];
+        if (!(s->role & TRNI_ROLE_WRITE) || !s->allocation) continue;
+        if (s->allocation->unwritten > 0) trni_poison_wrote(issue, s);
         trni_indirect_each(issue, &in->operand[i], trni_indirect_write);
     }
 }

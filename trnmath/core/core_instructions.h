@@ -37,6 +37,7 @@ TRN_API trn_tensor trn_core_indirect(trn_core *core, const trn_indirect_args *ar
 /* trn_status trn_core_<instruction>(trn_core *core, const trn_<instruction>_args *args), for each of them. What the
  * args leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure is kept
  * (trn_core_status), and nothing happens after it. */
+/* clang-format off */
 #define TRNI_CORE_INSTRUCTIONS(X)                                                     \
     X(nc_matmul) X(nc_matmul_mx) X(nc_matmul_sparse) X(tensor_tensor)                 \
     X(tensor_scalar) X(scalar_tensor_tensor) X(tensor_copy) X(tensor_copy_predicated) \
@@ -50,6 +51,7 @@ TRN_API trn_tensor trn_core_indirect(trn_core *core, const trn_indirect_args *ar
     X(local_gather) X(nc_n_gather) X(tensor_partition_reduce) X(nonzero_with_count)   \
     X(sequence_bounds) X(topk) X(gpsimd_custom) X(dma_copy)                           \
     X(dma_transpose) X(dma_compute)
+/* clang-format on */
 #define TRNI_CORE_PROTOTYPE(name) TRN_API trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args);
 TRNI_CORE_INSTRUCTIONS(TRNI_CORE_PROTOTYPE)
 #undef TRNI_CORE_PROTOTYPE
@@ -72,7 +74,7 @@ typedef struct trn_core_report {
     trn_core_engine_report engine[TRN_ENGINE_COUNT];    /* by trn_engine; the first is empty */
     int64_t sbuf_high_water, sbuf_high_water_partition; /* bytes: of all partitions, of the fullest one */
     int64_t psum_high_water, psum_high_water_partition;
-    int64_t sbuf_bytes, psum_bytes;                     /* what there is */
+    int64_t sbuf_bytes, psum_bytes; /* what there is */
     double dma_bytes;
     trn_engine bound;    /* the busiest engine */
     char bound_text[96]; /* "VectorE is busy 83 % of 41.2 us" */
@@ -88,25 +90,25 @@ TRN_API void trn_core_report_of(const trn_core *core, trn_core_report *out);
 TRN_API trn_status trn_core_written(trn_core *core, trn_tensor view)
 {
     TRNI_FLOATS;
-    trni_seen s;
+    trni_core_operand s;
     if (core->failure.status) return core->failure.status;
-    trni_seen_begin(&s, "trn_core_written: the view", &view, TRNI_ROLE_WRITE);
-    const trn_status status = trni_seen_locate(core, &s, false);
+    trni_core_operand_begin(&s, "trn_core_written: the view", &view, TRNI_ROLE_WRITE);
+    const trn_status status = trni_core_operand_locate(core, &s, false);
     if (status) return trni_core_fail(core, status);
     if (trni_hbm_unsure(&s))
-        trni_hbm_wrote((const trni_hbm *)(const void *)s.tenant, s.view);
+        trni_hbm_wrote((const trni_hbm *)(const void *)s.allocation, s.view);
     else
-        trni_seen_write(core, &s, false);
+        trni_core_operand_write(core, &s, false);
     return TRN_OK;
 }
 
 TRN_API trn_status trn_core_result(trn_core *core, trn_tensor view)
 {
     TRNI_FLOATS;
-    trni_seen s;
+    trni_core_operand s;
     if (core->failure.status) return core->failure.status;
-    trni_seen_begin(&s, "trn_core_result: the view", &view, TRNI_ROLE_READ);
-    trn_status status = trni_seen_locate(core, &s, false);
+    trni_core_operand_begin(&s, "trn_core_result: the view", &view, TRNI_ROLE_READ);
+    trn_status status = trni_core_operand_locate(core, &s, false);
     const trni_hbm *const h = status ? NULL : trni_hbm_unsure(&s);
     if (h && trni_hbm_missing(h, &view) >= 0) status = trni_hbm_incomplete(core, &s, h);
     if (!status && s.memory) status = trni_poison_decides(core, &s);
@@ -138,20 +140,19 @@ TRN_API trn_tensor trn_core_indirect(trn_core *core, const trn_indirect_args *ar
 
 /* ---- instructions ---- */
 
-#define TRNI_CORE_INSTRUCTION(name)                                                                       \
-    TRNI_CORE_RUN(name)                                                                                   \
-    TRN_API trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args)                     \
-    {                                                                                                     \
-        TRNI_CORE_COMMON(name);                                                                           \
-        if (!copy.numerics) copy.numerics = &core->numerics;                                              \
-        if (copy.rounding == TRN_NEAREST_EVEN) copy.rounding = core->args.rounding;                       \
-        if (!copy.seed && !copy.stream) {                                                                 \
-            copy.seed = core->args.seed;                                                                  \
-            copy.stream = (uint64_t)core->instructions;                                                   \
-        }                                                                                                 \
-        return trni_core_issue(core, TRNI_ORDER_##name, trni_run_##name, &copy, args->error);         \
+#define TRNI_CORE_INSTRUCTION(name)                                                                                    \
+    TRNI_CORE_RUN(name)                                                                                                \
+    TRN_API trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args)                                  \
+    {                                                                                                                  \
+        TRNI_CORE_COMMON(name);                                                                                        \
+        if (!copy.numerics) copy.numerics = &core->numerics;                                                           \
+        if (copy.rounding == TRN_NEAREST_EVEN) copy.rounding = core->args.rounding;                                    \
+        if (!copy.seed && !copy.stream) {                                                                              \
+            copy.seed = core->args.seed;                                                                               \
+            copy.stream = (uint64_t)core->instructions;                                                                \
+        }                                                                                                              \
+        return trni_core_issue(core, TRNI_ORDER_##name, trni_run_##name, &copy, args->error);                          \
     }
-
 
 TRNI_CORE_INSTRUCTIONS(TRNI_CORE_INSTRUCTION)
 TRNI_CORE_RUN(nc_transpose)
@@ -195,9 +196,11 @@ TRN_API void trn_core_report_of(const trn_core *core, trn_core_report *out)
         if (r->busy_s > out->engine[out->bound].busy_s) out->bound = (trn_engine)e;
     }
     const trn_core_engine_report *b = &out->engine[out->bound];
-    if (core->time_s <= 0) snprintf(out->bound_text, sizeof out->bound_text, "nothing has run");
-    else trni_print(out->bound_text, sizeof out->bound_text, "%s is busy %.0f %% of %.1f us%s", b->name, 100 * b->share,
-                  1e6 * core->time_s, b->share < 0.5 ? "; engines wait for each other" : "");
+    if (core->time_s <= 0)
+        snprintf(out->bound_text, sizeof out->bound_text, "nothing has run");
+    else
+        trni_print(out->bound_text, sizeof out->bound_text, "%s is busy %.0f %% of %.1f us%s", b->name, 100 * b->share,
+                   1e6 * core->time_s, b->share < 0.5 ? "; engines wait for each other" : "");
 }
 
 #endif /* TRNI_BODIES */

@@ -37,8 +37,8 @@ TRNI_FN int64_t trni_memory_partition(const trn_core_spec *spec, trn_space space
 TRNI_FN size_t trni_memory_bytes(const trn_core_spec *spec, trn_space space)
 {
     const size_t cells = (size_t)TRNI_MEMORY_ROWS * (size_t)(trni_memory_partition(spec, space) + TRNI_ROW_GAP);
-    return TRNI_TILE_ALIGN + cells + cells / 8 * (space == TRN_SPACE_PSUM ? 2 : 1) + TRNI_TILES * sizeof(trni_tenant) +
-           TRNI_QUADRANTS * TRNI_SEGMENTS * sizeof(trni_segment);
+    return TRNI_TILE_ALIGN + cells + cells / 8 * (space == TRN_SPACE_PSUM ? 2 : 1) +
+           TRNI_TILES * sizeof(trni_allocation) + TRNI_QUADRANTS * TRNI_SEGMENTS * sizeof(trni_segment);
 }
 
 TRNI_FN void trni_memory_begin(trni_memory *m, const trn_core_spec *spec, trn_space space, void *buffer, bool poison)
@@ -59,8 +59,8 @@ TRNI_FN void trni_memory_begin(trni_memory *m, const trn_core_spec *spec, trn_sp
         m->by_matmul = spec->generation < TRN_TRAINIUM3 ? (uint64_t *)(void *)at : NULL;
         at += cells / 8;
     }
-    m->tile = (trni_tenant *)(void *)at;
-    at += TRNI_TILES * sizeof(trni_tenant);
+    m->tile = (trni_allocation *)(void *)at;
+    at += TRNI_TILES * sizeof(trni_allocation);
     for (int q = 0; q < TRNI_QUADRANTS; q++, at += TRNI_SEGMENTS * sizeof(trni_segment))
         m->segment[q] = (trni_segment *)(void *)at;
 }
@@ -137,7 +137,7 @@ TRNI_FN void trni_memory_largest(const trni_memory *m, int q, int q_end, int lar
 {
     largest[0] = largest[1] = largest[2] = -1;
     for (int i = 0; i < m->tiles; i++) {
-        const trni_tenant *t = &m->tile[i];
+        const trni_allocation *t = &m->tile[i];
         if (!t->live || t->at.p >= q_end * TRNI_QUADRANT || t->at.p_end <= q * TRNI_QUADRANT) continue;
         for (int k = 0, now = i; k < 3 && now >= 0; k++) {
             const int other = largest[k];
@@ -162,7 +162,7 @@ TRNI_FN trn_status trni_memory_full(const trni_memory *m, const trni_memory_requ
     char tiles[128] = "";
     trni_memory_largest(m, q, q_end, largest);
     for (int k = 0, used = 0; k < 3 && largest[k] >= 0; k++) {
-        const trni_tenant *t = &m->tile[largest[k]];
+        const trni_allocation *t = &m->tile[largest[k]];
         used += snprintf(tiles + used, sizeof tiles - (size_t)used, "%s'%.20s' %lld",
                          k ? ", " : "; the largest tiles are ", t->name, (long long)(t->at.b_end - t->at.b));
     }
@@ -181,8 +181,10 @@ TRNI_FN int trni_segment_after(const trni_memory *m, int q, int64_t b)
     int low = 0, high = m->segments[q];
     while (low < high) {
         const int middle = (low + high) / 2;
-        if (m->segment[q][middle].b_end <= b) low = middle + 1;
-        else high = middle;
+        if (m->segment[q][middle].b_end <= b)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -210,13 +212,17 @@ TRNI_FN double trni_segment_claim(trni_memory *m, int q, int64_t b, int64_t b_en
     while (i < m->segments[q] && m->segment[q][i].b < b_end) {
         trni_segment *s = &m->segment[q][i], rest = *s;
         ready_s = s->ready_s > ready_s ? s->ready_s : ready_s;
-        const bool before = s->b < b, after = s->b_end > b_end;
+        const bool before = s->b<b, after = s->b_end> b_end;
         rest.b = b_end;
         if (before) s->b_end = b;
-        if (before && after) trni_segment_insert(m, q, i + 1, &rest);
-        else if (after) s->b = b_end;
-        if (!before && !after) trni_segment_remove(m, q, i, 1);
-        else i++;
+        if (before && after)
+            trni_segment_insert(m, q, i + 1, &rest);
+        else if (after)
+            s->b = b_end;
+        if (!before && !after)
+            trni_segment_remove(m, q, i, 1);
+        else
+            i++;
         if (after) break;
     }
     return ready_s;
@@ -237,14 +243,14 @@ TRNI_FN void trni_segment_squeeze(trni_memory *m, int q)
 
 /* ---- tiles ---- */
 
-TRNI_FN int trni_tenant_slot(trni_memory *m)
+TRNI_FN int trni_allocation_slot(trni_memory *m)
 {
     for (int i = 0; i < m->tiles; i++)
         if (!m->tile[i].live) return i;
     return m->tiles < TRNI_TILES ? m->tiles++ : -1;
 }
 
-TRNI_FN void trni_tenant_poison(const trni_memory *m, const trni_rect *at)
+TRNI_FN void trni_allocation_poison(const trni_memory *m, const trni_rect *at)
 {
     for (int64_t p = at->p; p < at->p_end; p++) {
         const int64_t row = p * m->pitch;
@@ -270,11 +276,11 @@ TRNI_FN trn_status trni_memory_take(trni_memory *m, const trni_memory_request *a
 {
     const int64_t b = m->place ? m->place - 1 : trni_memory_place(m, ask);
     if (b < 0) return trni_memory_full(m, ask, error);
-    const int slot = trni_tenant_slot(m);
+    const int slot = trni_allocation_slot(m);
     if (slot < 0)
         return trni_fail(error, TRN_ELIMIT, "'%.20s' would be tile number %d of %s", ask->name, TRNI_TILES + 1,
                          trn_space_name(m->space));
-    trni_tenant *t = &m->tile[slot];
+    trni_allocation *t = &m->tile[slot];
     memset(t, 0, sizeof *t);
     trni_copy_text(t->name, sizeof t->name, ask->name);
     t->at.p = ask->start;
@@ -294,7 +300,7 @@ TRNI_FN trn_status trni_memory_take(trni_memory *m, const trni_memory_request *a
         m->used[q] += segment.b_end - segment.b;
         if (m->segments[q] > TRNI_SEGMENTS - 2) trni_segment_squeeze(m, q);
     }
-    if (m->poison) trni_tenant_poison(m, &t->at);
+    if (m->poison) trni_allocation_poison(m, &t->at);
     trni_memory_count(m);
     *tile = slot;
     return TRN_OK;
@@ -303,7 +309,7 @@ TRNI_FN trn_status trni_memory_take(trni_memory *m, const trni_memory_request *a
 /* ready_s: when the last instruction is done that uses it. */
 TRNI_FN void trni_memory_give(trni_memory *m, int tile, double ready_s)
 {
-    trni_tenant *t = &m->tile[tile];
+    trni_allocation *t = &m->tile[tile];
     for (int q = (int)t->at.p / TRNI_QUADRANT; q * TRNI_QUADRANT < t->at.p_end; q++) {
         trni_segment *s = &m->segment[q][trni_segment_after(m, q, t->at.b)];
         s->tile = -1;
@@ -378,8 +384,10 @@ TRNI_FN void trni_cells_of(trni_cells *c, const trni_memory *m, const trn_tensor
     for (int i = 0; i < t->rank; i++) {
         if (t->shape[i] < 2 || stride[i] == 0) continue;
         const trni_step step = { t->shape[i], stride[i] * bytes };
-        if (step.bytes % m->pitch == 0) across[ranks++] = step;
-        else along[rank++] = step;
+        if (step.bytes % m->pitch == 0)
+            across[ranks++] = step;
+        else
+            along[rank++] = step;
     }
     c->at = *at;
     trni_cells_partitions(c, across, ranks, m->pitch);
@@ -426,7 +434,7 @@ TRNI_FN void trni_cells_mark(const trni_cells *c, const trni_memory *m, uint64_t
     }
 }
 
-TRNI_FN void trni_cells_write(const trni_cells *c, const trni_memory *m, trni_tenant *tile)
+TRNI_FN void trni_cells_write(const trni_cells *c, const trni_memory *m, trni_allocation *tile)
 {
     for (int64_t p = c->at.p; p < c->at.p_end; p++)
         if (c->partition[p]) tile->unwritten -= trni_cells_fill(c, m, m->written, p);

@@ -16,30 +16,30 @@
 typedef enum trni_role {
     TRNI_ROLE_READ = 1,
     TRNI_ROLE_WRITE = 2,
-    TRNI_ROLE_COLUMN = 4,   /* one number per partition: does not count as data of the instruction's length */
-    TRNI_ROLE_GATHERED = 8, /* read in places that data decide: whether those were written is not looked at */
+    TRNI_ROLE_COLUMN = 4,     /* one number per partition: does not count as data of the instruction's length */
+    TRNI_ROLE_GATHERED = 8,   /* read in places that data decide: whether those were written is not looked at */
     TRNI_ROLE_SCATTERED = 16, /* written in places that data decide */
-    TRNI_ROLE_SBUF = 32,    /* must lie there */
-    TRNI_ROLE_PSUM = 64,    /* must lie there, and (before Trainium3) in one bank */
-    TRNI_ROLE_EITHER = 128  /* at most one such input lies in PSUM */
+    TRNI_ROLE_SBUF = 32,      /* must lie there */
+    TRNI_ROLE_PSUM = 64,      /* must lie there, and (before Trainium3) in one bank */
+    TRNI_ROLE_EITHER = 128    /* at most one such input lies in PSUM */
 } trni_role;
 
 /* An operand, found. */
-typedef struct trni_seen {
+typedef struct trni_core_operand {
     const char *name;
     const trn_tensor *view;
     unsigned role;
-    int64_t before;       /* partitions before the view that count as its own, for the rule where tiles begin */
+    int64_t before; /* partitions before the view that count as its own, for the rule where tiles begin */
     trn_space space;
-    trni_memory *memory;  /* null: HBM */
-    trni_tenant *tenant;  /* null: nothing to touch (no elements) */
+    trni_memory *memory;         /* null: HBM */
+    trni_allocation *allocation; /* null: nothing to touch (no elements) */
     trni_rect at;
-    double elements;      /* of a partition (all of them in HBM) */
-    int64_t step;         /* bytes between innermost elements; 0 = there is one */
-    int64_t run;          /* bytes that follow each other */
-} trni_seen;
+    double elements; /* of a partition (all of them in HBM) */
+    int64_t step;    /* bytes between innermost elements; 0 = there is one */
+    int64_t run;     /* bytes that follow each other */
+} trni_core_operand;
 
-TRNI_FN void trni_seen_begin(trni_seen *s, const char *name, const trn_tensor *view, unsigned role)
+TRNI_FN void trni_core_operand_begin(trni_core_operand *s, const char *name, const trn_tensor *view, unsigned role)
 {
     memset(s, 0, sizeof *s);
     s->name = name;
@@ -58,7 +58,7 @@ TRNI_FN bool trni_indirect_owns(const trn_core *core, const trn_tensor *view)
 /* ---- shape ---- */
 
 /* The free axes, those that follow each other merged: how many are left, and how the innermost runs. */
-TRNI_FN int trni_seen_axes(trni_seen *s, const int64_t stride[TRN_MAX_RANK], int first)
+TRNI_FN int trni_core_operand_axes(trni_core_operand *s, const int64_t stride[TRN_MAX_RANK], int first)
 {
     const int64_t bytes = (int64_t)trn_format_bytes(s->view->format);
     int64_t outer_step = 0, outer_size = 0;
@@ -84,7 +84,8 @@ TRNI_FN int trni_seen_axes(trni_seen *s, const int64_t stride[TRN_MAX_RANK], int
 }
 
 /* Where the view reaches, as partitions (rows) and bytes: axes that step by whole rows, and the others. */
-TRNI_FN void trni_seen_reach(trni_seen *s, const int64_t stride[TRN_MAX_RANK], const char *base, int64_t pitch)
+TRNI_FN void trni_core_operand_reach(trni_core_operand *s, const int64_t stride[TRN_MAX_RANK], const char *base,
+                                     int64_t pitch)
 {
     const int64_t bytes = (int64_t)trn_format_bytes(s->view->format), at = (int64_t)((char *)s->view->data - base);
     s->at.p = at / pitch;
@@ -93,14 +94,16 @@ TRNI_FN void trni_seen_reach(trni_seen *s, const int64_t stride[TRN_MAX_RANK], c
     s->at.b_end = s->at.b + bytes;
     for (int i = 0; i < s->view->rank; i++) {
         const int64_t more = s->view->shape[i] - 1, step = more ? stride[i] * bytes : 0;
-        if (step % pitch == 0) s->at.p_end += more * (step / pitch);
-        else s->at.b_end += more * step;
+        if (step % pitch == 0)
+            s->at.p_end += more * (step / pitch);
+        else
+            s->at.b_end += more * step;
     }
 }
 
 /* ---- whose ---- */
 
-TRNI_FN trn_status trni_seen_tenant(trn_core *core, trni_seen *s)
+TRNI_FN trn_status trni_core_operand_tenant(trn_core *core, trni_core_operand *s)
 {
     trni_memory *m = s->memory;
     const char *where = trn_space_name(s->space), *does = s->role & TRNI_ROLE_READ ? "reads" : "writes";
@@ -109,7 +112,7 @@ TRNI_FN trn_status trni_seen_tenant(trn_core *core, trni_seen *s)
     if (segment && segment->tile < 0)
         return trni_fail(&core->failure, TRN_EINVAL, "%s %s '%s', which was freed", s->name, does, segment->name);
     if (!segment || !trni_rect_holds(&m->tile[segment->tile].at, &s->at)) {
-        const trni_tenant *t = segment ? &m->tile[segment->tile] : NULL;
+        const trni_allocation *t = segment ? &m->tile[segment->tile] : NULL;
         if (!t || s->at.b >= t->at.b_end || s->at.p >= t->at.p_end)
             return trni_fail(&core->failure, TRN_EINVAL,
                              "%s lies in %s, partition %lld, byte %lld, where there is no tile", s->name, where,
@@ -120,11 +123,11 @@ TRNI_FN trn_status trni_seen_tenant(trn_core *core, trni_seen *s)
                          (long long)(s->at.b - t->at.b), (long long)(s->at.b_end - t->at.b - 1),
                          (long long)(t->at.p_end - t->at.p), (long long)(t->at.b_end - t->at.b));
     }
-    s->tenant = &m->tile[segment->tile];
+    s->allocation = &m->tile[segment->tile];
     return TRN_OK;
 }
 
-TRNI_FN trn_status trni_seen_hbm(trn_core *core, trni_seen *s, const int64_t stride[TRN_MAX_RANK])
+TRNI_FN trn_status trni_core_operand_hbm(trn_core *core, trni_core_operand *s, const int64_t stride[TRN_MAX_RANK])
 {
     size_t bytes = 0;
     trni_extent(s->view, &bytes);
@@ -133,8 +136,8 @@ TRNI_FN trn_status trni_seen_hbm(trn_core *core, trni_seen *s, const int64_t str
         return trni_fail(&core->failure, TRN_EINVAL,
                          "%s lies neither in a tile nor in a tensor that trn_core_hbm has registered", s->name);
     s->space = TRN_SPACE_HBM;
-    s->tenant = &h->tensor;
-    trni_seen_reach(s, stride, h->base, h->pitch);
+    s->allocation = &h->tensor;
+    trni_core_operand_reach(s, stride, h->base, h->pitch);
     if (s->at.b_end > h->pitch) { /* not a rectangle: whole rows */
         const int64_t at = (int64_t)((char *)s->view->data - h->base);
         s->at.p_end = (at + (int64_t)bytes - 1) / h->pitch + 1;
@@ -147,7 +150,8 @@ TRNI_FN trn_status trni_seen_hbm(trn_core *core, trni_seen *s, const int64_t str
 /* ---- what engines can follow ---- */
 
 /* Axis 0 is one partition after the other, the others stay within a partition. */
-TRNI_FN trn_status trni_seen_lanes(trn_core *core, trni_seen *s, const int64_t stride[TRN_MAX_RANK], int axes)
+TRNI_FN trn_status trni_core_operand_lanes(trn_core *core, trni_core_operand *s, const int64_t stride[TRN_MAX_RANK],
+                                           int axes)
 {
     const trn_tensor *t = s->view;
     const int64_t bytes = (int64_t)trn_format_bytes(t->format), pitch = s->memory->pitch;
@@ -163,17 +167,17 @@ TRNI_FN trn_status trni_seen_lanes(trn_core *core, trni_seen *s, const int64_t s
         return trni_fail(error, TRN_ELIMIT,
                          "%s has %d axes within a partition that do not merge; access patterns have 4", s->name, axes);
     const int64_t start = s->at.p - s->before;
-    core->culprit = s->tenant;
+    core->culprit = s->allocation;
     const char *rule = trni_partition_rule(start, s->at.p_end - start);
     if (rule)
         return trni_fail(error, TRN_ELIMIT, "%s takes %lld partitions of '%s' from partition %lld; %s", s->name,
-                         (long long)(s->at.p_end - start), s->tenant->name, (long long)start, rule);
+                         (long long)(s->at.p_end - start), s->allocation->name, (long long)start, rule);
     core->culprit = NULL;
     return TRN_OK;
 }
 
-/* `lanes`: a compute engine's operand, else DMA's. Absent or empty operands have no tenant. */
-TRNI_FN trn_status trni_seen_locate(trn_core *core, trni_seen *s, bool lanes)
+/* `lanes`: a compute engine's operand, else DMA's. Absent or empty operands have no allocation. */
+TRNI_FN trn_status trni_core_operand_locate(trn_core *core, trni_core_operand *s, bool lanes)
 {
     const trn_tensor *t = s->view;
     int64_t stride[TRN_MAX_RANK];
@@ -182,7 +186,7 @@ TRNI_FN trn_status trni_seen_locate(trn_core *core, trni_seen *s, bool lanes)
     const int64_t elements = trn_tensor_elements(*t);
     if (elements == 0) return TRN_OK;
     trni_strides(t, stride);
-    const int axes = trni_seen_axes(s, stride, lanes ? 1 : 0);
+    const int axes = trni_core_operand_axes(s, stride, lanes ? 1 : 0);
     s->elements = (double)(lanes ? elements / t->shape[0] : elements);
     for (int i = 0; i < 2; i++)
         if (trni_memory_owns(&core->memory[i], t->data)) {
@@ -190,61 +194,65 @@ TRNI_FN trn_status trni_seen_locate(trn_core *core, trni_seen *s, bool lanes)
             s->space = (trn_space)i;
         }
     if (!s->memory) {
-        if (!lanes) return trni_seen_hbm(core, s, stride);
+        if (!lanes) return trni_core_operand_hbm(core, s, stride);
         return trni_fail(&core->failure, TRN_EINVAL, "%s is not in SBUF or PSUM; only DMA reaches other memory",
                          s->name);
     }
-    trni_seen_reach(s, stride, s->memory->base, s->memory->pitch);
-    const trn_status found = trni_seen_tenant(core, s);
-    return found || !lanes ? found : trni_seen_lanes(core, s, stride, axes);
+    trni_core_operand_reach(s, stride, s->memory->base, s->memory->pitch);
+    const trn_status found = trni_core_operand_tenant(core, s);
+    return found || !lanes ? found : trni_core_operand_lanes(core, s, stride, axes);
 }
 
 /* ---- what was written ---- */
 
-TRNI_FN trn_status trni_seen_unwritten(trn_core *core, const trni_seen *s, int64_t p, int64_t b, const char *verb,
-                                       const char *rest)
+TRNI_FN trn_status trni_core_operand_unwritten(trn_core *core, const trni_core_operand *s, int64_t p, int64_t b,
+                                               const char *verb, const char *rest)
 {
     const int64_t bytes = (int64_t)trn_format_bytes(s->view->format);
     return trni_fail(&core->failure, TRN_EINVAL, "%s %s partition %lld, element %lld of '%s', %s", s->name, verb,
-                     (long long)(p - s->tenant->at.p), (long long)((b - s->tenant->at.b) / bytes), s->tenant->name,
-                     rest);
+                     (long long)(p - s->allocation->at.p), (long long)((b - s->allocation->at.b) / bytes),
+                     s->allocation->name, rest);
 }
 
-TRNI_FN bool trni_seen_unsure(const trni_seen *s) { return s->tenant && s->memory && s->tenant->unwritten > 0; }
+TRNI_FN bool trni_core_operand_unsure(const trni_core_operand *s)
+{
+    return s->allocation && s->memory && s->allocation->unwritten > 0;
+}
 
 /* Before Trainium3 a matmul adds only to what a matmul has written. */
-TRNI_DRIVER trn_status trni_seen_check_matmul(trn_core *core, const trni_seen *s)
+TRNI_DRIVER trn_status trni_core_operand_check_matmul(trn_core *core, const trni_core_operand *s)
 {
     int64_t p, b;
-    if (!s->tenant || !s->memory || s->tenant->anything || !s->memory->by_matmul) return TRN_OK;
+    if (!s->allocation || !s->memory || s->allocation->anything || !s->memory->by_matmul) return TRN_OK;
     trni_cells_of(core->cells, s->memory, s->view, &s->at);
     if (!trni_cells_missing(core->cells, s->memory, s->memory->by_matmul, &p, &b)) return TRN_OK;
-    return trni_seen_unwritten(core, s, p, b, "adds to", "which no matmul has written: begin with one that overwrites");
+    return trni_core_operand_unwritten(core, s, p, b, "adds to",
+                                       "which no matmul has written: begin with one that overwrites");
 }
 
 /* The bytes in core->cells were written. */
-TRNI_FN void trni_seen_write_cells(trn_core *core, const trni_seen *s, bool by_matmul)
+TRNI_FN void trni_core_operand_write_cells(trn_core *core, const trni_core_operand *s, bool by_matmul)
 {
     trni_memory *m = s->memory;
-    if (s->tenant->unwritten > 0) trni_cells_write(core->cells, m, s->tenant);
+    if (s->allocation->unwritten > 0) trni_cells_write(core->cells, m, s->allocation);
     if (m->by_matmul && m->poison) trni_cells_mark(core->cells, m, m->by_matmul, by_matmul);
 }
 
-TRNI_FN void trni_seen_write(trn_core *core, const trni_seen *s, bool by_matmul)
+TRNI_FN void trni_core_operand_write(trn_core *core, const trni_core_operand *s, bool by_matmul)
 {
-    if (!s->tenant || !s->memory || !s->memory->poison) return;
-    if (s->tenant->unwritten == 0 && !s->memory->by_matmul) return;
+    if (!s->allocation || !s->memory || !s->memory->poison) return;
+    if (s->allocation->unwritten == 0 && !s->memory->by_matmul) return;
     trni_cells_of(core->cells, s->memory, s->view, &s->at);
-    trni_seen_write_cells(core, s, by_matmul);
+    trni_core_operand_write_cells(core, s, by_matmul);
 }
 
 /* `bytes` of it, from byte `at` of the memory on: one element. */
-TRNI_FN void trni_seen_write_bytes(const trni_seen *s, int64_t at, int64_t bytes)
+TRNI_FN void trni_core_operand_write_bytes(const trni_core_operand *s, int64_t at, int64_t bytes)
 {
     uint64_t *written = s->memory->written;
     for (int64_t i = at; i < at + bytes; i++) {
         const uint64_t bit = (uint64_t)1 << (i % 64);
-        s->tenant->unwritten -= !(written[i / 64] & bit);
+        s->allocation->unwritten -= !(written[i / 64] & bit);
         written[i / 64] |= bit;
     }
 }

@@ -107,7 +107,10 @@ TRNI_FN trni_carry trni_carry_in(const trni_issue *issue)
  * by default. */
 TRNI_FN trn_reduce_cmd trni_poison_command(const trni_issue *issue)
 {
-#define TRNI_X(name, fallback) { TRNI_ORDER_##name, offsetof(trn_##name##_args, reduce_cmd), TRN_REDUCE_CMD_##fallback }
+#define TRNI_X(name, fallback)                                                                                         \
+    {                                                                                                                  \
+        TRNI_ORDER_##name, offsetof(trn_##name##_args, reduce_cmd), TRN_REDUCE_CMD_##fallback                          \
+    }
     static const struct {
         int order;
         size_t offset;
@@ -130,10 +133,10 @@ TRNI_FN trn_reduce_cmd trni_poison_command(const trni_issue *issue)
 }
 
 /* The tile that gets a sum of each partition, beside dst; null: none does. */
-TRNI_FN const trni_seen *trni_poison_sums(const trni_issue *issue)
+TRNI_FN const trni_core_operand *trni_poison_sums(const trni_issue *issue)
 {
     for (int i = 1; i < issue->count; i++)
-        if (!strcmp(issue->seen[i].name, "reduce_res")) return &issue->seen[i];
+        if (!strcmp(issue->operand[i].name, "reduce_res")) return &issue->operand[i];
     return NULL;
 }
 
@@ -142,8 +145,8 @@ TRNI_FN bool trni_poison_hides(const trni_issue *issue)
 {
     const trn_reduce_cmd cmd = trni_poison_command(issue);
     if (cmd == TRN_REDUCE_CMD_RESET_REDUCE) {
-        const trni_seen *const sums = trni_poison_sums(issue);
-        return !sums || !sums->tenant || !sums->memory;
+        const trni_core_operand *const sums = trni_poison_sums(issue);
+        return !sums || !sums->allocation || !sums->memory;
     }
     return (cmd != TRN_REDUCE_CMD_IDLE && cmd != TRN_REDUCE_CMD_RESET) || trni_poison_sums(issue) != NULL;
 }
@@ -152,7 +155,7 @@ TRNI_FN bool trni_poison_hides(const trni_issue *issue)
 TRNI_FN bool trni_poison_indexed(const trni_issue *issue)
 {
     for (int i = 0; i < issue->count; i++)
-        if (strstr(issue->seen[i].name, "index")) return true;
+        if (strstr(issue->operand[i].name, "index")) return true;
     return false;
 }
 
@@ -165,11 +168,11 @@ TRNI_FN bool trni_poison_plain_product(const trni_issue *issue)
 }
 
 /* May this operand, of which something is unwritten, be read all the same? */
-TRNI_DRIVER bool trni_poison_passes(const trni_issue *issue, const trni_seen *s)
+TRNI_DRIVER bool trni_poison_passes(const trni_issue *issue, const trni_core_operand *s)
 {
     const trni_carry carry = trni_carry_in(issue);
-    const trni_seen *dst = &issue->seen[0];
-    if (carry == TRNI_CARRY_STRICT || !dst->tenant || !dst->memory || trni_poison_hides(issue)) return false;
+    const trni_core_operand *dst = &issue->operand[0];
+    if (carry == TRNI_CARRY_STRICT || !dst->allocation || !dst->memory || trni_poison_hides(issue)) return false;
     if (carry == TRNI_CARRY_SHUFFLED) return true;
     if (carry == TRNI_CARRY_PRODUCT) return trni_poison_plain_product(issue);
     if (carry == TRNI_CARRY_SUMS)
@@ -231,17 +234,17 @@ TRNI_FN bool trni_poison_written(const trni_memory *m, int64_t at, int64_t bytes
     return true;
 }
 
-TRNI_FN void trni_poison_mark(const trni_seen *dst, int64_t at, int64_t bytes, bool written)
+TRNI_FN void trni_poison_mark(const trni_core_operand *dst, int64_t at, int64_t bytes, bool written)
 {
     uint64_t *const bits = dst->memory->written;
-    if (dst->tenant->anything) return;
+    if (dst->allocation->anything) return;
     if (written) {
-        trni_seen_write_bytes(dst, at, bytes);
+        trni_core_operand_write_bytes(dst, at, bytes);
         return;
     }
     for (int64_t i = at; i < at + bytes; i++) {
         const uint64_t bit = (uint64_t)1 << (i % 64);
-        dst->tenant->unwritten += (bits[i / 64] & bit) != 0;
+        dst->allocation->unwritten += (bits[i / 64] & bit) != 0;
         bits[i / 64] &= ~bit;
     }
 }
@@ -249,10 +252,10 @@ TRNI_FN void trni_poison_mark(const trni_seen *dst, int64_t at, int64_t bytes, b
 /* ---- how it came ---- */
 
 /* Before a tile with unwritten elements is written to: it may stay incomplete. */
-TRNI_FN void trni_poison_wrote(const trni_issue *issue, const trni_seen *s)
+TRNI_FN void trni_poison_wrote(const trni_issue *issue, const trni_core_operand *s)
 {
-    s->tenant->wrote = issue->core->instructions;
-    s->tenant->wrote_name = issue->order->name;
+    s->allocation->wrote = issue->core->instructions;
+    s->allocation->wrote_name = issue->order->name;
 }
 
 /* Partitions of a tile that are not written in full. */
@@ -270,10 +273,10 @@ TRNI_FN int trni_poison_incomplete(const trni_memory *m, const trni_rect *at)
 }
 
 /* Before the bits of dst change: they may be src's. */
-TRNI_DRIVER void trni_poison_note(const trni_issue *issue, const trni_seen *src, trni_tenant *dst)
+TRNI_DRIVER void trni_poison_note(const trni_issue *issue, const trni_core_operand *src, trni_allocation *dst)
 {
     trn_core *const core = issue->core;
-    const trni_tenant *from = src->tenant;
+    const trni_allocation *from = src->allocation;
     if (from == dst || dst->anything) return;
     trni_poison_entry *e = &core->journal[core->journalled % TRNI_JOURNAL];
     memset(e, 0, sizeof *e);
@@ -282,7 +285,7 @@ TRNI_DRIVER void trni_poison_note(const trni_issue *issue, const trni_seen *src,
     e->wrote = from->wrote;
     e->wrote_name = from->wrote_name;
     e->before = from->brought;
-    e->tenant = from;
+    e->allocation = from;
     e->serial = from->serial;
     e->partitions = (int)(from->at.p_end - from->at.p);
     e->incomplete = trni_poison_incomplete(src->memory, &from->at);
@@ -293,7 +296,7 @@ TRNI_DRIVER void trni_poison_note(const trni_issue *issue, const trni_seen *src,
 /* ---- reads ---- */
 
 /* Unwritten elements: are they refused, or is the instruction one that carries them? */
-TRNI_DRIVER trn_status trni_poison_check(trni_issue *issue, const trni_seen *s)
+TRNI_DRIVER trn_status trni_poison_check(trni_issue *issue, const trni_core_operand *s)
 {
     int64_t p, b;
     if (!trni_poison_found(issue->core, s, &p, &b)) return TRN_OK;

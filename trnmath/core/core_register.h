@@ -65,7 +65,7 @@ typedef struct trn_register_load_args {
 TRN_API trn_status trn_core_register_load(trn_core *core, const trn_register_load_args *args);
 
 typedef struct trn_register_store_args {
-    trn_tensor dst;          /* one element, as of a load; the low bits */
+    trn_tensor dst; /* one element, as of a load; the low bits */
     const trn_register *src;
     trn_error *error;
 } trn_register_store_args;
@@ -123,9 +123,9 @@ TRNI_DRIVER trn_status trni_register_operand(trni_register_use *use, const char 
     if (status) return status;
     trni_issue_add(&use->issue, name, view, role);
     status = trni_issue_gather(&use->issue);
-    if (!status && use->issue.seen[0].space == TRN_SPACE_PSUM)
+    if (!status && use->issue.operand[0].space == TRN_SPACE_PSUM)
         return trni_fail(error, TRN_ELIMIT, "%s '%s' lies in PSUM; registers reach SBUF and HBM", name,
-                         use->issue.seen[0].tenant->name);
+                         use->issue.operand[0].allocation->name);
     return status ? status : trni_issue_check(&use->issue);
 }
 
@@ -133,7 +133,7 @@ TRNI_DRIVER trn_status trni_register_operand(trni_register_use *use, const char 
 TRNI_FN double trni_register_seconds(const trni_register_use *use)
 {
     const trn_core_spec *spec = use->core->spec;
-    if (!use->issue.seen[0].memory) return spec->dma_latency_s;
+    if (!use->issue.operand[0].memory) return spec->dma_latency_s;
     return trni_fact(TRN_FACT_REGISTER) / spec->vector_clock_hz;
 }
 
@@ -152,8 +152,10 @@ TRN_API trn_status trn_core_register_move(trn_core *core, const trn_register_mov
     if (core->failure.status) return core->failure.status;
     trni_register_begin(&use, core, "register_move");
     trn_status status = TRN_OK;
-    if (!args->dst) status = trni_fail(&core->failure, TRN_EINVAL, "dst is null; it is a register");
-    else if (args->src) status = trni_register_known(core, "src", args->src);
+    if (!args->dst)
+        status = trni_fail(&core->failure, TRN_EINVAL, "dst is null; it is a register");
+    else if (args->src)
+        status = trni_register_known(core, "src", args->src);
     if (status) return trni_issue_failed(&use.issue, status, args->error);
     const trn_register constant = { args->value, true, 0 };
     *args->dst = args->src ? *args->src : constant;

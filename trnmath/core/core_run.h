@@ -42,7 +42,7 @@ TRNI_FN trn_status trni_issue_gather(trni_issue *issue)
     trni_issue_state(issue, order->gpsimd_state, &core->gpsimd_state);
     if (core->indirect) trni_indirect_find(issue);
     for (int i = 0; i < issue->count && !core->failure.status; i++)
-        trni_seen_locate(core, &issue->seen[i], order->engine != TRN_ENGINE_DMA);
+        trni_core_operand_locate(core, &issue->operand[i], order->engine != TRN_ENGINE_DMA);
     return core->failure.status;
 }
 
@@ -63,26 +63,26 @@ TRNI_FN void trni_issue_engine(trni_issue *issue)
 /* Elements of a partition that ScalarE takes at once: documented, Trainium1's guide. */
 enum { TRNI_SCALAR_SBUF = 65536, TRNI_SCALAR_PSUM = 4096 };
 
-TRNI_DRIVER trn_status trni_issue_check_place(const trni_issue *issue, const trni_seen *s)
+TRNI_DRIVER trn_status trni_issue_check_place(const trni_issue *issue, const trni_core_operand *s)
 {
     trn_error *error = &issue->core->failure;
     const trn_engine e = issue->engine;
     const bool psum = s->space == TRN_SPACE_PSUM;
     const int64_t bank = issue->core->memory[TRN_SPACE_PSUM].bank_bytes;
     if (psum && (e == TRN_ENGINE_GPSIMD || e == TRN_ENGINE_DMA))
-        return trni_fail(error, TRN_ELIMIT, "%s '%s' lies in PSUM, which %s does not reach", s->name, s->tenant->name,
-                         e == TRN_ENGINE_DMA ? "DMA" : "GpSimdE");
+        return trni_fail(error, TRN_ELIMIT, "%s '%s' lies in PSUM, which %s does not reach", s->name,
+                         s->allocation->name, e == TRN_ENGINE_DMA ? "DMA" : "GpSimdE");
     const double longest = psum ? TRNI_SCALAR_PSUM : TRNI_SCALAR_SBUF;
     if (e == TRN_ENGINE_SCALAR && s->elements > longest)
         return trni_fail(error, TRN_ELIMIT, "%s has %.0f elements per partition; ScalarE takes %.0f from %s", s->name,
                          s->elements, longest, trn_space_name(s->space));
     if ((s->role & TRNI_ROLE_SBUF) && s->space != TRN_SPACE_SBUF)
-        return trni_fail(error, TRN_ELIMIT, "%s '%s' lies in %s; it has to be in SBUF", s->name, s->tenant->name,
+        return trni_fail(error, TRN_ELIMIT, "%s '%s' lies in %s; it has to be in SBUF", s->name, s->allocation->name,
                          trn_space_name(s->space));
     if (!(s->role & TRNI_ROLE_PSUM)) return TRN_OK;
     if (!psum)
-        return trni_fail(error, TRN_ELIMIT, "%s '%s' lies in %s; TensorE writes to PSUM only", s->name, s->tenant->name,
-                         trn_space_name(s->space));
+        return trni_fail(error, TRN_ELIMIT, "%s '%s' lies in %s; TensorE writes to PSUM only", s->name,
+                         s->allocation->name, trn_space_name(s->space));
     if (issue->core->spec->generation < TRN_TRAINIUM3 && s->at.b / bank != (s->at.b_end - 1) / bank)
         return trni_fail(error, TRN_ELIMIT,
                          "%s takes bytes %lld to %lld of a partition; on %s it stays in one bank of %lld", s->name,
@@ -93,20 +93,20 @@ TRNI_DRIVER trn_status trni_issue_check_place(const trni_issue *issue, const trn
 
 TRNI_DRIVER trn_status trni_issue_check_pair(const trni_issue *issue)
 {
-    const trni_seen *first = NULL;
+    const trni_core_operand *first = NULL;
     for (int i = 0; i < issue->count; i++) {
-        const trni_seen *s = &issue->seen[i];
-        if (!s->tenant || !(s->role & TRNI_ROLE_EITHER) || s->space != TRN_SPACE_PSUM) continue;
+        const trni_core_operand *s = &issue->operand[i];
+        if (!s->allocation || !(s->role & TRNI_ROLE_EITHER) || s->space != TRN_SPACE_PSUM) continue;
         if (first)
             return trni_fail(&issue->core->failure, TRN_ELIMIT, "%s '%s' and %s '%s' both lie in PSUM; one of them may",
-                             first->name, first->tenant->name, s->name, s->tenant->name);
+                             first->name, first->allocation->name, s->name, s->allocation->name);
         first = s;
     }
     return TRN_OK;
 }
 
 /* The index that chooses rows of this operand; null: none does. */
-TRNI_FN const trn_tensor *trni_issue_rows(const trni_issue *issue, const trni_seen *s)
+TRNI_FN const trn_tensor *trni_issue_rows(const trni_issue *issue, const trni_core_operand *s)
 {
     const trn_dma_copy_args *copy = (const trn_dma_copy_args *)issue->args;
     if (!(s->role & (TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED))) return NULL;
@@ -122,8 +122,8 @@ TRNI_DRIVER trn_status trni_issue_watch(const trni_issue *issue, bool after)
 {
     trn_status status = TRN_OK;
     for (int i = 0; i < issue->count && !status; i++) {
-        const trni_seen *s = &issue->seen[i];
-        const trni_hbm *h = (const trni_hbm *)(const void *)s->tenant; /* its first member */
+        const trni_core_operand *s = &issue->operand[i];
+        const trni_hbm *h = (const trni_hbm *)(const void *)s->allocation; /* its first member */
         if (!h || s->memory || !h->watched) continue;
         const trn_tensor *const index = trni_issue_rows(issue, s);
         for (int write = 0; write < 2 && !status; write++) {
@@ -140,7 +140,7 @@ TRNI_DRIVER trn_status trni_issue_watch(const trni_issue *issue, bool after)
     return status;
 }
 
-TRNI_DRIVER trn_status trni_issue_check_read(trni_issue *issue, const trni_seen *s)
+TRNI_DRIVER trn_status trni_issue_check_read(trni_issue *issue, const trni_core_operand *s)
 {
     const bool data_decide = (s->role & (TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED)) != 0;
     if (!(s->role & TRNI_ROLE_READ)) return TRN_OK;
@@ -148,8 +148,8 @@ TRNI_DRIVER trn_status trni_issue_check_read(trni_issue *issue, const trni_seen 
         return TRN_OK; /* others may write it before they come: cores_run.h */
     if (!s->memory) return trni_hbm_check_read(issue->core, s, trni_issue_rows(issue, s));
     if (data_decide && trni_carry_in(issue) != TRNI_CARRY_SHUFFLED) return TRN_OK;
-    const trn_status status = trni_seen_unsure(s) ? trni_poison_check(issue, s) : TRN_OK;
-    return status || !(s->role & TRNI_ROLE_PSUM) ? status : trni_seen_check_matmul(issue->core, s);
+    const trn_status status = trni_core_operand_unsure(s) ? trni_poison_check(issue, s) : TRN_OK;
+    return status || !(s->role & TRNI_ROLE_PSUM) ? status : trni_core_operand_check_matmul(issue->core, s);
 }
 
 TRNI_DRIVER trn_status trni_issue_check(trni_issue *issue)
@@ -157,10 +157,10 @@ TRNI_DRIVER trn_status trni_issue_check(trni_issue *issue)
     trn_status status = trni_issue_check_pair(issue);
     if (!status && trni_indirect_operands(issue)) status = trni_indirect_check(issue);
     for (int i = 0; i < issue->count && !status; i++) {
-        if (!issue->seen[i].tenant) continue;
-        issue->core->culprit = issue->seen[i].tenant;
-        status = trni_issue_check_place(issue, &issue->seen[i]);
-        if (!status) status = trni_issue_check_read(issue, &issue->seen[i]);
+        if (!issue->operand[i].allocation) continue;
+        issue->core->culprit = issue->operand[i].allocation;
+        status = trni_issue_check_place(issue, &issue->operand[i]);
+        if (!status) status = trni_issue_check_read(issue, &issue->operand[i]);
     }
     if (!status) issue->core->culprit = NULL;
     if (!status && trni_indirect_operands(issue)) status = trni_indirect_gather(issue);
@@ -172,20 +172,22 @@ TRNI_DRIVER trn_status trni_issue_check(trni_issue *issue)
 TRNI_FN void trni_issue_wrote(trni_issue *issue)
 {
     for (int i = 0; i < issue->count; i++) {
-        const trni_seen *s = &issue->seen[i];
-        if (!(s->role & TRNI_ROLE_WRITE) || !s->tenant) continue;
+        const trni_core_operand *s = &issue->operand[i];
+        if (!(s->role & TRNI_ROLE_WRITE) || !s->allocation) continue;
         if (!s->memory) {
             if (!trni_hbm_unsure(s)) continue;
             if (s->role & TRNI_ROLE_SCATTERED)
                 issue->order->scatter(issue, s);
             else
-                trni_hbm_wrote((const trni_hbm *)(const void *)s->tenant, s->view);
+                trni_hbm_wrote((const trni_hbm *)(const void *)s->allocation, s->view);
             continue;
         }
-        if (s->tenant->unwritten > 0) trni_poison_wrote(issue, s);
+        if (s->allocation->unwritten > 0) trni_poison_wrote(issue, s);
         if (trni_indirect_of(issue, i)) continue;
-        if (!(s->role & TRNI_ROLE_SCATTERED)) trni_seen_write(issue->core, s, issue->engine == TRN_ENGINE_TENSOR);
-        else if (s->tenant->unwritten > 0) issue->order->scatter(issue, s);
+        if (!(s->role & TRNI_ROLE_SCATTERED))
+            trni_core_operand_write(issue->core, s, issue->engine == TRN_ENGINE_TENSOR);
+        else if (s->allocation->unwritten > 0)
+            issue->order->scatter(issue, s);
     }
 }
 
@@ -197,7 +199,7 @@ TRNI_FN bool trni_is_f8(trn_format f)
     return f == TRN_F8_E4M3 || f == TRN_F8_E4M3FN || f == TRN_F8_E5M2 || f == TRN_F8_E3M4;
 }
 
-TRNI_FN void trni_work_add(trn_engine_work *work, const trni_seen *s)
+TRNI_FN void trni_work_add(trn_engine_work *work, const trni_core_operand *s)
 {
     const trn_format f = s->view->format;
     work->elements = fmax(work->elements, s->elements);
@@ -218,7 +220,8 @@ TRNI_FN void trni_issue_work(const trni_issue *issue, trn_engine_work *work)
     work->rule = issue->order->rule[place[issue->engine]];
     work->all_16bit = work->all_fast = work->all_bf16 = true;
     for (int i = 0; i < issue->count; i++)
-        if (issue->seen[i].tenant && !(issue->seen[i].role & TRNI_ROLE_COLUMN)) trni_work_add(work, &issue->seen[i]);
+        if (issue->operand[i].allocation && !(issue->operand[i].role & TRNI_ROLE_COLUMN))
+            trni_work_add(work, &issue->operand[i]);
     if (issue->order->tune) issue->order->tune(issue, work);
     work->scattered = work->scattered || trni_indirect_operands(issue) > 0;
     work->more_cycles += trni_indirect_operands(issue) * trni_fact(TRN_FACT_INDIRECT);
@@ -231,8 +234,8 @@ TRNI_FN bool trni_issue_dependent(const trni_issue *issue, const trn_engine_work
     if (lane->instructions == 0 || issue->start_s > lane->free_s) return false;
     if (lane->brief && work->elements < trni_fact(TRN_FACT_SHORT)) return true;
     for (int i = 0; i < issue->count; i++) {
-        const trni_seen *s = &issue->seen[i];
-        if (s->tenant && (s->role & TRNI_ROLE_READ) && trni_lane_follows(lane, s->tenant, &s->at)) return true;
+        const trni_core_operand *s = &issue->operand[i];
+        if (s->allocation && (s->role & TRNI_ROLE_READ) && trni_lane_follows(lane, s->allocation, &s->at)) return true;
     }
     return false;
 }
@@ -283,18 +286,18 @@ TRNI_FN double trni_issue_ready(const trni_issue *issue)
 {
     double ready_s = issue->core->flow_s[issue->engine];
     for (int i = 0; i < issue->count; i++) {
-        const trni_seen *s = &issue->seen[i];
-        if (!s->tenant) continue;
-        ready_s = fmax(ready_s, trni_history_ready(&issue->core->history, s->tenant, &s->at,
+        const trni_core_operand *s = &issue->operand[i];
+        if (!s->allocation) continue;
+        ready_s = fmax(ready_s, trni_history_ready(&issue->core->history, s->allocation, &s->at,
                                                    (s->role & TRNI_ROLE_WRITE) != 0));
     }
     return ready_s;
 }
 
 /* Only whole rectangles count: of others, and of rows that data choose, it is not known which bytes they are. */
-TRNI_FN void trni_issue_touch(const trni_issue *issue, const trni_seen *s)
+TRNI_FN void trni_issue_touch(const trni_issue *issue, const trni_core_operand *s)
 {
-    const trni_hbm *h = (const trni_hbm *)(const void *)s->tenant; /* its first member */
+    const trni_hbm *h = (const trni_hbm *)(const void *)s->allocation; /* its first member */
     trni_touches *all = issue->core->touches;
     trni_touch t;
     memset(&t, 0, sizeof t);
@@ -320,12 +323,12 @@ TRNI_FN void trni_issue_note(const trni_issue *issue)
     trn_core *core = issue->core;
     for (int pass = 0; pass < 2; pass++) /* reads, then writes, which take their places */
         for (int i = 0; i < issue->count; i++) {
-            const trni_seen *s = &issue->seen[i];
+            const trni_core_operand *s = &issue->operand[i];
             const bool write = (s->role & TRNI_ROLE_WRITE) != 0;
-            if (s->tenant && write == (pass == 1))
-                trni_history_note(&core->history, s->tenant, &s->at, write, issue->end_s);
+            if (s->allocation && write == (pass == 1))
+                trni_history_note(&core->history, s->allocation, &s->at, write, issue->end_s);
             const bool data_decide = (s->role & (TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED)) != 0;
-            if (core->touches && s->tenant && !s->memory && pass && !data_decide) trni_issue_touch(issue, s);
+            if (core->touches && s->allocation && !s->memory && pass && !data_decide) trni_issue_touch(issue, s);
         }
     core->time_s = fmax(core->time_s, issue->end_s);
 }
@@ -338,13 +341,13 @@ TRNI_FN void trni_issue_event(const trni_issue *issue, trn_engine engine, const 
     if (!trace) return;
     int used = 0;
     for (int i = 0; i < issue->count && i < 3 && used < (int)sizeof text - 1; i++) {
-        const trni_seen *s = &issue->seen[i];
-        if (!s->tenant) continue;
+        const trni_core_operand *s = &issue->operand[i];
+        if (!s->allocation) continue;
         used += trni_print(text + used, sizeof text - (size_t)used, "%s%s: %s, %lld x %.0f %s", used ? "; " : "",
-                         s->name, s->tenant->name, (long long)s->view->shape[0],
-                         s->memory && issue->engine != TRN_ENGINE_DMA ? s->elements
-                                                                      : s->elements / (double)s->view->shape[0],
-                         trn_format_name(s->view->format));
+                           s->name, s->allocation->name, (long long)s->view->shape[0],
+                           s->memory && issue->engine != TRN_ENGINE_DMA ? s->elements
+                                                                        : s->elements / (double)s->view->shape[0],
+                           trn_format_name(s->view->format));
     }
     trn_trace_add(trace, (int)engine - 1, name, start_s, seconds, text);
 }
@@ -357,8 +360,8 @@ TRNI_FN void trni_lane_ran(trni_lane *lane, const trni_issue *issue)
     lane->free_s = issue->end_s;
     lane->writes = 0;
     for (int i = 0; i < issue->count; i++)
-        if (issue->seen[i].tenant && (issue->seen[i].role & TRNI_ROLE_WRITE))
-            trni_lane_wrote(lane, issue->seen[i].tenant, &issue->seen[i].at);
+        if (issue->operand[i].allocation && (issue->operand[i].role & TRNI_ROLE_WRITE))
+            trni_lane_wrote(lane, issue->operand[i].allocation, &issue->operand[i].at);
 }
 
 /* Ports that two engines of Trainium1 take turns at; null where there are none. */
@@ -369,7 +372,7 @@ TRNI_FN double *trni_issue_port(const trni_issue *issue, trn_space space)
     if (core->spec->generation != TRN_TRAINIUM1) return NULL;
     if (issue->engine != TRN_ENGINE_VECTOR && issue->engine != other) return NULL;
     for (int i = 0; i < issue->count; i++)
-        if (issue->seen[i].tenant && issue->seen[i].space == space)
+        if (issue->operand[i].allocation && issue->operand[i].space == space)
             return space == TRN_SPACE_SBUF ? &core->sbuf_port_s : &core->psum_port_s;
     return NULL;
 }
@@ -381,8 +384,8 @@ TRNI_DRIVER trn_status trni_issue_time_engine(trni_issue *issue)
     issue->start_s = fmax(lane->free_s, trni_issue_ready(issue));
     for (int i = 0; i < 2; i++)
         if (port[i]) issue->start_s = fmax(issue->start_s, *port[i]);
-    const trn_status status = issue->engine == TRN_ENGINE_TENSOR ? trni_issue_cost_tensor(issue)
-                                                                 : trni_issue_cost_engine(issue);
+    const trn_status status =
+        issue->engine == TRN_ENGINE_TENSOR ? trni_issue_cost_tensor(issue) : trni_issue_cost_engine(issue);
     if (status) return status;
     issue->end_s = issue->start_s + issue->seconds;
     for (int i = 0; i < 2; i++)
@@ -419,7 +422,7 @@ TRNI_DRIVER trn_status trni_issue_time_dma(trni_issue *issue)
     memset(&work, 0, sizeof work);
     work.generation = core->spec->generation;
     for (int i = 0; i < issue->count; i++)
-        if (!issue->seen[i].tenant) return TRN_OK; /* an empty operand: nothing moves */
+        if (!issue->operand[i].allocation) return TRN_OK; /* an empty operand: nothing moves */
     issue->order->dma(issue, &work);
     if (trn_dma_seconds(&work, &cost))
         return trni_fail(&core->failure, TRN_EINVAL, "compression is %g; no transfer takes that long", work.wire);
@@ -469,8 +472,10 @@ TRNI_FN trn_status trni_core_issue(trn_core *core, int order, trn_status (*run)(
     if (!status && core->watch) status = trni_issue_watch(&issue, true);
     if (status) return trni_issue_failed(&issue, status, error);
     if (trni_indirect_operands(&issue)) trni_indirect_scatter(&issue);
-    if (issue.poisoned) trni_poison_carry(&issue);
-    else trni_issue_wrote(&issue);
+    if (issue.poisoned)
+        trni_poison_carry(&issue);
+    else
+        trni_issue_wrote(&issue);
     status = issue.engine == TRN_ENGINE_DMA ? trni_issue_time_dma(&issue) : trni_issue_time_engine(&issue);
     if (status) return trni_issue_failed(&issue, status, error);
     trni_issue_note(&issue);
@@ -491,15 +496,15 @@ TRNI_FN trn_status trni_core_generation(trn_core *core, const char *name, trn_ge
                                           trn_generation_name(core->spec->generation)));
 }
 
-#define TRNI_CORE_COMMON(name)                                                                            \
-    TRNI_FLOATS;                                                                                          \
-    trn_##name##_args copy = *args;                                                                       \
-    const trn_status status = trni_core_generation(core, #name, &copy.generation);                        \
-    if (status) return status;                                                                            \
-    if (copy.isa == TRN_ISA_AUTO) copy.isa = core->args.isa;                                              \
+#define TRNI_CORE_COMMON(name)                                                                                         \
+    TRNI_FLOATS;                                                                                                       \
+    trn_##name##_args copy = *args;                                                                                    \
+    const trn_status status = trni_core_generation(core, #name, &copy.generation);                                     \
+    if (status) return status;                                                                                         \
+    if (copy.isa == TRN_ISA_AUTO) copy.isa = core->args.isa;                                                           \
     copy.error = &core->failure
 
-#define TRNI_CORE_RUN(name) \
+#define TRNI_CORE_RUN(name)                                                                                            \
     TRNI_FN trn_status trni_run_##name(const void *args) { return trn_##name((const trn_##name##_args *)args); }
 
 #endif /* TRNI_CORE_CORE_RUN_H */

@@ -43,7 +43,7 @@ typedef struct trn_core_args {
     trn_trace *trace;             /* optional: gets an event per instruction; tracks are named here */
     bool no_poison;               /* new tiles hold anything, and reads of what nothing has written pass */
     trn_isa isa;
-    trn_error *error;             /* optional: gets the first failure */
+    trn_error *error; /* optional: gets the first failure */
 } trn_core_args;
 
 /* Of a tensor in HBM that begins with nothing in it: which bytes were written. One for all cores that see the tensor,
@@ -56,9 +56,9 @@ typedef struct trn_hbm_written {
 enum { TRNI_HBM_TENSORS = 512, TRNI_CORE_DGES = 2, TRNI_CORE_PARTS = 8 /* the quadrants of two scale tiles */ };
 
 typedef struct trni_hbm {
-    trni_tenant tensor; /* .at: rows x bytes */
+    trni_allocation tensor; /* .at: rows x bytes */
     char *base;
-    int64_t bytes, pitch; /* of a row */
+    int64_t bytes, pitch;     /* of a row */
     trn_hbm_written *written; /* null: all of it */
     void *watched;            /* the watch's own */
 } trni_hbm;
@@ -73,22 +73,22 @@ typedef struct trn_core {
     trn_core_args args;
     const trn_core_spec *spec;
     trn_numerics numerics;
-    trn_error failure;         /* the first one */
-    int64_t instructions;      /* issued so far */
+    trn_error failure;    /* the first one */
+    int64_t instructions; /* issued so far */
     trn_vector_state vector_state;
     trn_scalar_state scalar_state;
     trn_gpsimd_state gpsimd_state;
 
     void *allocated;
-    trni_memory memory[2];     /* by trn_space: SBUF, PSUM */
-    uint64_t serial;           /* of allocations */
-    trni_hbm *hbm;             /* [TRNI_HBM_TENSORS] */
+    trni_memory memory[2]; /* by trn_space: SBUF, PSUM */
+    uint64_t serial;       /* of allocations */
+    trni_hbm *hbm;         /* [TRNI_HBM_TENSORS] */
     int hbm_tensors;
-    trni_cells *cells;         /* room for one view */
+    trni_cells *cells;          /* room for one view */
     trni_poison_entry *journal; /* [TRNI_JOURNAL], the last ones: core/core_poison.h */
-    int64_t journalled;        /* entries ever made */
-    trn_tensor *part;          /* [TRNI_CORE_PARTS]: parts of operands that are operands of their own */
-    trni_indirect *indirect;   /* Trainium3; else null */
+    int64_t journalled;         /* entries ever made */
+    trn_tensor *part;           /* [TRNI_CORE_PARTS]: parts of operands that are operands of their own */
+    trni_indirect *indirect;    /* Trainium3; else null */
 
     trni_history history;
     trni_lane lane[TRN_ENGINE_COUNT]; /* by trn_engine */
@@ -96,11 +96,11 @@ typedef struct trn_core {
     double dge_free_s[TRNI_CORE_DGES];
     double flow_s[TRN_ENGINE_COUNT]; /* when each knows the registers that its next instructions depend on */
     double sbuf_port_s, psum_port_s; /* Trainium1: shared by VectorE with GpSimdE, and with ScalarE */
-    double multiply_cycles;    /* of TensorE's last instruction: the next load hides behind it */
+    double multiply_cycles;          /* of TensorE's last instruction: the next load hides behind it */
     double time_s, dma_bytes;
-    trni_touches *touches;     /* null = nobody asks */
-    trni_hbm_watch *watch;     /* null = nobody asks */
-    const trni_tenant *culprit; /* the operand that the failure is about, or null */
+    trni_touches *touches;          /* null = nobody asks */
+    trni_hbm_watch *watch;          /* null = nobody asks */
+    const trni_allocation *culprit; /* the operand that the failure is about, or null */
 } trn_core;
 
 /* ---- failures ---- */
@@ -122,10 +122,10 @@ TRN_API void trn_core_end(trn_core *core);
 /* ---- tiles ---- */
 
 typedef struct trn_core_tile_args {
-    trn_space space;     /* SBUF (default) or PSUM */
-    const char *name;    /* copied; up to 23 characters of it */
+    trn_space space;  /* SBUF (default) or PSUM */
+    const char *name; /* copied; up to 23 characters of it */
     trn_format format;
-    int rank;            /* 1 to 5: partitions, and up to four axes within each */
+    int rank; /* 1 to 5: partitions, and up to four axes within each */
     int64_t shape[TRN_MAX_RANK];
     int start_partition; /* 0, 32, 64 or 96; 33 to 64 partitions begin at 0 or 64, more at 0 */
     bool no_poison;      /* it holds anything, and reads of what nothing has written pass, of this tile alone */
@@ -351,8 +351,8 @@ TRNI_FN trn_status trni_tile_check(const trn_core *core, const trn_core_tile_arg
 {
     const trn_status status = trni_tile_check_shape(core, a, error);
     if (status) return status;
-    const char *rule = a->start_partition < 0 ? "partitions count from 0"
-                                              : trni_partition_rule(a->start_partition, a->shape[0]);
+    const char *rule =
+        a->start_partition < 0 ? "partitions count from 0" : trni_partition_rule(a->start_partition, a->shape[0]);
     if (rule)
         return trni_fail(error, TRN_ELIMIT, "tile '%.40s' would take %lld partitions from %d; %s",
                          a->name ? a->name : "", (long long)a->shape[0], a->start_partition, rule);
@@ -395,7 +395,8 @@ TRN_API trn_tensor trn_core_tile(trn_core *core, const trn_core_tile_args *args)
     int tile = -1;
     if (elements == 0) return t;
     const trni_memory_request ask = { args->name ? args->name : "", args->start_partition, (int)t.shape[0],
-                                  elements / t.shape[0] * (int64_t)trn_format_bytes(args->format), args->no_poison };
+                                      elements / t.shape[0] * (int64_t)trn_format_bytes(args->format),
+                                      args->no_poison };
     m->serial = core->serial++;
     status = trni_memory_take(m, &ask, &tile, &core->failure);
     if (status) {
@@ -436,7 +437,7 @@ TRN_API trn_tensor trn_core_psum(trn_core *core, const char *name, trn_format fo
 
 TRNI_FN void trni_core_give(trn_core *core, trni_memory *m, int tile)
 {
-    trni_tenant *t = &m->tile[tile];
+    trni_allocation *t = &m->tile[tile];
     for (int e = 0; e < TRN_ENGINE_COUNT; e++)
         for (int i = 0; i < core->lane[e].writes; i++)
             if (core->lane[e].written[i] == t) core->lane[e].written[i] = NULL;
@@ -458,8 +459,7 @@ TRN_API void trn_core_free(trn_core *core, trn_tensor tile)
             trni_core_give(core, m, s->tile);
             return;
         }
-        if (s && s->tile < 0)
-            trni_fail(&core->failure, TRN_EINVAL, "trn_core_free: '%s' was freed before", s->name);
+        if (s && s->tile < 0) trni_fail(&core->failure, TRN_EINVAL, "trn_core_free: '%s' was freed before", s->name);
     }
     if (!core->failure.text[0]) trni_fail(&core->failure, TRN_EINVAL, "trn_core_free: this is not a tile");
     trni_core_fail(core, TRN_EINVAL);

@@ -21,40 +21,40 @@
 
 /* ---- a row ---- */
 
-enum { TRNI_PARTS = 7, TRNI_SEEN = 24 };
+enum { TRNI_PARTS = 7, TRNI_CORE_OPERANDS = 24 };
 
 typedef struct trni_order trni_order;
 
 typedef struct trni_issue {
     trn_core *core;
     const trni_order *order;
-    void *args;        /* the core's copy */
+    void *args; /* the core's copy */
     trn_engine engine;
     int count;
-    trni_seen seen[TRNI_SEEN];
-    int parts; /* of the core's room for views that are used */
+    trni_core_operand operand[TRNI_CORE_OPERANDS];
+    int parts;     /* of the core's room for views that are used */
     bool poisoned; /* it reads elements that nothing has written, and carries them: core/core_poison.h */
     double start_s, end_s, cycles, seconds;
 } trni_issue;
 
 typedef struct trni_part {
     const char *name;
-    size_t offset;     /* of a trn_tensor in the args */
+    size_t offset; /* of a trn_tensor in the args */
     unsigned role;
 } trni_part;
 
 struct trni_order {
     const char *name;
-    trn_engine engine;                  /* by default */
-    trn_rule rule[3];                   /* on VectorE, ScalarE, GpSimdE; TRN_RULE_COUNT = not there */
-    void (*more)(trni_issue *issue);    /* optional: operands that no part names; reads that depend on flags */
-    trn_engine (*choose)(const trni_issue *issue);                     /* optional: where the args leave it open */
-    void (*tune)(const trni_issue *issue, trn_engine_work *work);      /* optional: what is special about its cost */
-    void (*scatter)(trni_issue *issue, const trni_seen *seen);         /* what it writes of TRNI_ROLE_SCATTERED */
+    trn_engine engine;               /* by default */
+    trn_rule rule[3];                /* on VectorE, ScalarE, GpSimdE; TRN_RULE_COUNT = not there */
+    void (*more)(trni_issue *issue); /* optional: operands that no part names; reads that depend on flags */
+    trn_engine (*choose)(const trni_issue *issue);                        /* optional: where the args leave it open */
+    void (*tune)(const trni_issue *issue, trn_engine_work *work);         /* optional: what is special about its cost */
+    void (*scatter)(trni_issue *issue, const trni_core_operand *operand); /* what it writes of TRNI_ROLE_SCATTERED */
     void (*tensor)(const trni_issue *issue, trn_tensor_instruction *i); /* TensorE: what to ask machine/tensor_cost.h */
-    void (*dma)(const trni_issue *issue, trn_dma_work *work);          /* DMA: how much moves, and how */
-    size_t vector_state, scalar_state, gpsimd_state; /* offsets of pointers in the args; 0 = none */
-    trni_part part[TRNI_PARTS]; /* those with a name; outputs first */
+    void (*dma)(const trni_issue *issue, trn_dma_work *work);           /* DMA: how much moves, and how */
+    size_t vector_state, scalar_state, gpsimd_state;                    /* offsets of pointers in the args; 0 = none */
+    trni_part part[TRNI_PARTS];                                         /* those with a name; outputs first */
 };
 
 /* Where a field of an instruction's args is that begin with TRN_INSTRUCTION_FIELDS. */
@@ -62,7 +62,8 @@ TRNI_FN trn_instruction *trni_issue_how(const trni_issue *issue) { return (trn_i
 
 TRNI_FN void trni_issue_add(trni_issue *issue, const char *name, const trn_tensor *view, unsigned role)
 {
-    if (view->rank && issue->count < TRNI_SEEN) trni_seen_begin(&issue->seen[issue->count++], name, view, role);
+    if (view->rank && issue->count < TRNI_CORE_OPERANDS)
+        trni_core_operand_begin(&issue->operand[issue->count++], name, view, role);
 }
 
 /* ---- operands that no part names ---- */
@@ -71,12 +72,12 @@ TRNI_FN void trni_issue_add(trni_issue *issue, const char *name, const trn_tenso
 TRNI_FN void trni_more_reads(trni_issue *issue, const trn_tensor *view, bool reads)
 {
     for (int i = 0; i < issue->count; i++)
-        if (issue->seen[i].view == view && reads) issue->seen[i].role |= TRNI_ROLE_READ;
+        if (issue->operand[i].view == view && reads) issue->operand[i].role |= TRNI_ROLE_READ;
 }
 
-#define TRNI_MORE_ACCUMULATE(name)                                        \
-    TRNI_FN void trni_more_##name(trni_issue *issue)                      \
-    {                                                                     \
+#define TRNI_MORE_ACCUMULATE(name)                                                                                     \
+    TRNI_FN void trni_more_##name(trni_issue *issue)                                                                   \
+    {                                                                                                                  \
         trn_##name##_args *a = (trn_##name##_args *)issue->args;                                                       \
         trni_more_reads(issue, &a->dst, a->accumulate);                                                                \
     }
@@ -88,20 +89,22 @@ TRNI_MORE_ACCUMULATE(nc_matmul_sparse)
  * to lie within one tile that begins where tiles of so many partitions do, or 4, 8 or 12 partitions after that. */
 TRNI_FN void trni_more_scales(trni_issue *issue, const trn_tensor *scale, const trn_tensor *data)
 {
-    trni_seen *s = NULL;
+    trni_core_operand *s = NULL;
     for (int i = 0; i < issue->count; i++)
-        if (issue->seen[i].view == scale) s = &issue->seen[i];
+        if (issue->operand[i].view == scale) s = &issue->operand[i];
     if (!s || !data->rank || !trni_mx_is_tile(scale->shape[0], data->shape[0])) return;
     if (trni_indirect_owns(issue->core, scale)) return;
-    trni_seen whole = *s;
+    trni_core_operand whole = *s;
     whole.before = data->shape[0] - scale->shape[0];
-    if (issue->core->failure.status || trni_seen_locate(issue->core, &whole, true) || !whole.tenant) return;
+    if (issue->core->failure.status || trni_core_operand_locate(issue->core, &whole, true) || !whole.allocation) return;
     for (int64_t row = 0; row < scale->shape[0] && issue->parts < TRNI_CORE_PARTS; row += TRNI_MX_QUADRANT) {
         trn_tensor *const view = &issue->core->part[issue->parts++];
         *view = trn_tensor_slice(*scale, 0, row, TRNI_MX_QUADRANT_SCALES);
-        if (row) trni_issue_add(issue, whole.name, view, whole.role);
-        else s->view = view;
-        (row ? &issue->seen[issue->count - 1] : s)->before = whole.before;
+        if (row)
+            trni_issue_add(issue, whole.name, view, whole.role);
+        else
+            s->view = view;
+        (row ? &issue->operand[issue->count - 1] : s)->before = whole.before;
     }
 }
 
@@ -125,20 +128,20 @@ TRNI_FN void trni_more_quantize_mx(trni_issue *issue)
 TRNI_FN void trni_more_offset(trni_issue *issue, int side, const trn_dma_offset *o, trni_dma_side name, bool skips)
 {
     trn_core *const core = issue->core;
-    trni_seen value;
+    trni_core_operand value;
     bool moves = true;
     if (!o->value.rank || core->failure.status || side >= issue->count) return;
-    trni_seen_begin(&value, name.offset, &o->value, TRNI_ROLE_READ);
-    if (trni_seen_locate(core, &value, false) || trni_poison_decides(core, &value)) return;
+    trni_core_operand_begin(&value, name.offset, &o->value, TRNI_ROLE_READ);
+    if (trni_core_operand_locate(core, &value, false) || trni_poison_decides(core, &value)) return;
     trn_tensor *const view = &core->part[issue->parts++];
-    *view = *issue->seen[side].view;
+    *view = *issue->operand[side].view;
     if (trni_dma_offset_place(o, view, name, skips, &moves, &core->failure)) return;
     for (int i = 0; i < 2 && !moves; i++) {
-        core->part[i] = *issue->seen[i].view;
+        core->part[i] = *issue->operand[i].view;
         core->part[i].shape[0] = 0;
-        issue->seen[i].view = &core->part[i];
+        issue->operand[i].view = &core->part[i];
     }
-    if (moves) issue->seen[side].view = view;
+    if (moves) issue->operand[side].view = view;
 }
 
 TRNI_FN void trni_more_dma_copy(trni_issue *issue)
@@ -148,8 +151,8 @@ TRNI_FN void trni_more_dma_copy(trni_issue *issue)
     const bool skips = a->oob_mode == TRN_OOB_SKIP;
     trni_more_reads(issue, &a->dst, a->accumulate);
     for (int i = 0; i < issue->count; i++) {
-        if (issue->seen[i].view == &a->src && a->src_index.rank) issue->seen[i].role |= TRNI_ROLE_GATHERED;
-        if (issue->seen[i].view == &a->dst && a->dst_index.rank) issue->seen[i].role |= TRNI_ROLE_SCATTERED;
+        if (issue->operand[i].view == &a->src && a->src_index.rank) issue->operand[i].role |= TRNI_ROLE_GATHERED;
+        if (issue->operand[i].view == &a->dst && a->dst_index.rank) issue->operand[i].role |= TRNI_ROLE_SCATTERED;
     }
     if (!a->dst.rank || !a->src.rank) return; /* the instruction will say so */
     trni_more_offset(issue, 0, &a->dst_offset, dst, skips);
@@ -160,20 +163,21 @@ TRNI_FN void trni_more_dma_transpose(trni_issue *issue)
 {
     trn_dma_transpose_args *a = (trn_dma_transpose_args *)issue->args;
     for (int i = 0; i < issue->count; i++)
-        if (issue->seen[i].view == &a->src && a->index.rank) issue->seen[i].role |= TRNI_ROLE_GATHERED;
+        if (issue->operand[i].view == &a->src && a->index.rank) issue->operand[i].role |= TRNI_ROLE_GATHERED;
 }
 
 TRNI_FN void trni_more_dma_compute(trni_issue *issue)
 {
-    static const char *const name[] = { "srcs[0]",  "srcs[1]",  "srcs[2]",  "srcs[3]",  "srcs[4]",  "srcs[5]",
-                                        "srcs[6]",  "srcs[7]",  "srcs[8]",  "srcs[9]",  "srcs[10]", "srcs[11]",
+    static const char *const name[] = { "srcs[0]",  "srcs[1]",  "srcs[2]",  "srcs[3]", "srcs[4]",  "srcs[5]",
+                                        "srcs[6]",  "srcs[7]",  "srcs[8]",  "srcs[9]", "srcs[10]", "srcs[11]",
                                         "srcs[12]", "srcs[13]", "srcs[14]", "srcs[15]" };
     trn_dma_compute_args *a = (trn_dma_compute_args *)issue->args;
     const unsigned gathered = TRNI_ROLE_READ | (a->index.rank && !a->scatter ? (unsigned)TRNI_ROLE_GATHERED : 0u);
     for (int i = 0; a->srcs && i < a->count && i < 16; i++)
         trni_issue_add(issue, name[i], &a->srcs[i], i == 0 ? gathered : (unsigned)TRNI_ROLE_READ);
     for (int i = 0; i < issue->count; i++)
-        if (issue->seen[i].view == &a->dst && a->index.rank && a->scatter) issue->seen[i].role |= TRNI_ROLE_SCATTERED;
+        if (issue->operand[i].view == &a->dst && a->index.rank && a->scatter)
+            issue->operand[i].role |= TRNI_ROLE_SCATTERED;
 }
 
 TRNI_FN void trni_more_gpsimd_custom(trni_issue *issue)
@@ -198,10 +202,14 @@ TRNI_FN void trni_more_scalar(trni_issue *issue, const void *host, const char *f
 TRNI_FN void trni_more_activation(trni_issue *issue)
 {
     trn_activation_args *a = (trn_activation_args *)issue->args;
-    const void *host = a->scale_per_partition ? (const void *)a->scale_per_partition
-                       : a->bias_per_partition ? (const void *)a->bias_per_partition : (const void *)a->reduce;
-    trni_more_scalar(issue, host, a->scale_per_partition ? "scale_per_partition" : a->bias_per_partition ?
-                     "bias_per_partition" : "reduce", a->reduce_res.rank > 0, a->state != NULL, &a->reduce_cmd);
+    const void *host = a->scale_per_partition  ? (const void *)a->scale_per_partition
+                       : a->bias_per_partition ? (const void *)a->bias_per_partition
+                                               : (const void *)a->reduce;
+    trni_more_scalar(issue, host,
+                     a->scale_per_partition  ? "scale_per_partition"
+                     : a->bias_per_partition ? "bias_per_partition"
+                                             : "reduce",
+                     a->reduce_res.rank > 0, a->state != NULL, &a->reduce_cmd);
 }
 
 TRNI_FN void trni_more_activate2(trni_issue *issue)
@@ -217,8 +225,8 @@ TRNI_FN trn_engine trni_choose_tensor_tensor(const trni_issue *issue)
     const trn_tensor_tensor_args *a = (const trn_tensor_tensor_args *)issue->args;
     if (trni_op_on_gpsimd(a->op)) return TRN_ENGINE_GPSIMD;
     for (int i = 0; i < issue->count; i++)
-        if (!trni_is_word(issue->seen[i].view->format) ||
-            (issue->seen[i].tenant && issue->seen[i].space == TRN_SPACE_PSUM))
+        if (!trni_is_word(issue->operand[i].view->format) ||
+            (issue->operand[i].allocation && issue->operand[i].space == TRN_SPACE_PSUM))
             return TRN_ENGINE_VECTOR;
     return TRN_ENGINE_GPSIMD;
 }
@@ -274,13 +282,13 @@ TRNI_FN void trni_tune_activate2(const trni_issue *issue, trn_engine_work *work)
 /* As many elements as are written. */
 TRNI_FN void trni_tune_output(const trni_issue *issue, trn_engine_work *work)
 {
-    work->elements = issue->seen[0].elements;
+    work->elements = issue->operand[0].elements;
 }
 
 TRNI_FN void trni_tune_topk(const trni_issue *issue, trn_engine_work *work)
 {
     work->elements = (double)((const trn_topk_args *)issue->args)->n;
-    work->more_cycles = issue->seen[0].elements;
+    work->more_cycles = issue->operand[0].elements;
 }
 
 TRNI_FN void trni_tune_gpsimd_custom(const trni_issue *issue, trn_engine_work *work)
@@ -292,10 +300,10 @@ TRNI_FN void trni_tune_gpsimd_custom(const trni_issue *issue, trn_engine_work *w
 /* ---- what is written, where data decide ---- */
 
 /* Elements where the predicate holds. */
-TRNI_FN void trni_scatter_predicated(trni_issue *issue, const trni_seen *seen)
+TRNI_FN void trni_scatter_predicated(trni_issue *issue, const trni_core_operand *operand)
 {
     const trn_tensor_copy_predicated_args *a = (const trn_tensor_copy_predicated_args *)issue->args;
-    const trni_memory *m = seen->memory;
+    const trni_memory *m = operand->memory;
     float buffer[TRNI_SPAN_CHUNK];
     trni_span dst, predicate;
     trni_span_init(&dst, &a->dst, TRN_ISA_PORTABLE);
@@ -304,33 +312,33 @@ TRNI_FN void trni_scatter_predicated(trni_issue *issue, const trni_seen *seen)
         for (int64_t f = 0; f < dst.elements; f++) {
             const bool holds = trni_span_read(&predicate, p, f, 1, buffer)[0] != 0.0f;
             const int64_t at = (int64_t)(trni_span_run(&dst, p, f).at - m->base);
-            if (holds != a->reverse_pred) trni_seen_write_bytes(seen, at, (int64_t)dst.bytes);
+            if (holds != a->reverse_pred) trni_core_operand_write_bytes(operand, at, (int64_t)dst.bytes);
         }
 }
 
 /* Partitions that the mask does not leave alone. */
-TRNI_FN void trni_scatter_shuffled(trni_issue *issue, const trni_seen *seen)
+TRNI_FN void trni_scatter_shuffled(trni_issue *issue, const trni_core_operand *operand)
 {
     const trn_nc_stream_shuffle_args *a = (const trn_nc_stream_shuffle_args *)issue->args;
     trni_cells *cells = issue->core->cells;
-    trni_cells_of(cells, seen->memory, seen->view, &seen->at);
-    for (int64_t p = seen->at.p; p < seen->at.p_end; p++)
-        if (a->shuffle_mask[(p - seen->at.p) % 32] == 255) cells->partition[p] = false;
-    trni_seen_write_cells(issue->core, seen, false);
+    trni_cells_of(cells, operand->memory, operand->view, &operand->at);
+    for (int64_t p = operand->at.p; p < operand->at.p_end; p++)
+        if (a->shuffle_mask[(p - operand->at.p) % 32] == 255) cells->partition[p] = false;
+    trni_core_operand_write_cells(issue->core, operand, false);
 }
 
 /* The first partition of each group of 16. */
-TRNI_FN void trni_scatter_nonzero_with_count(trni_issue *issue, const trni_seen *seen)
+TRNI_FN void trni_scatter_nonzero_with_count(trni_issue *issue, const trni_core_operand *operand)
 {
     trni_cells *cells = issue->core->cells;
-    trni_cells_of(cells, seen->memory, seen->view, &seen->at);
-    for (int64_t p = seen->at.p; p < seen->at.p_end; p++)
-        if ((p - seen->at.p) % TRNI_GPSIMD_GROUP) cells->partition[p] = false;
-    trni_seen_write_cells(issue->core, seen, false);
+    trni_cells_of(cells, operand->memory, operand->view, &operand->at);
+    for (int64_t p = operand->at.p; p < operand->at.p_end; p++)
+        if ((p - operand->at.p) % TRNI_GPSIMD_GROUP) cells->partition[p] = false;
+    trni_core_operand_write_cells(issue->core, operand, false);
 }
 
 /* Rows of dst's axis 0 that an index names. */
-TRNI_FN void trni_scatter_rows(trni_issue *issue, const trni_seen *seen, const trn_tensor *index)
+TRNI_FN void trni_scatter_rows(trni_issue *issue, const trni_core_operand *operand, const trn_tensor *index)
 {
     trni_span rows;
     trni_span_init(&rows, index, TRN_ISA_PORTABLE);
@@ -338,29 +346,29 @@ TRNI_FN void trni_scatter_rows(trni_issue *issue, const trni_seen *seen, const t
         uint32_t row, code = 0;
         const void *at = trni_span_bits(&rows, i / rows.elements, i % rows.elements, 1, &code);
         memcpy(&row, at, sizeof row);
-        if ((int64_t)row >= seen->view->shape[0]) continue; /* skipped: out of bounds */
-        const trn_tensor one = trn_tensor_slice(*seen->view, 0, row, 1);
-        if (!seen->memory) {
-            trni_hbm_wrote((const trni_hbm *)(const void *)seen->tenant, &one);
+        if ((int64_t)row >= operand->view->shape[0]) continue; /* skipped: out of bounds */
+        const trn_tensor one = trn_tensor_slice(*operand->view, 0, row, 1);
+        if (!operand->memory) {
+            trni_hbm_wrote((const trni_hbm *)(const void *)operand->allocation, &one);
             continue;
         }
-        trni_seen part = *seen;
+        trni_core_operand part = *operand;
         int64_t stride[TRN_MAX_RANK];
         part.view = &one;
         trni_strides(&one, stride);
-        trni_seen_reach(&part, stride, seen->memory->base, seen->memory->pitch);
-        trni_seen_write(issue->core, &part, false);
+        trni_core_operand_reach(&part, stride, operand->memory->base, operand->memory->pitch);
+        trni_core_operand_write(issue->core, &part, false);
     }
 }
 
-TRNI_FN void trni_scatter_dma_copy(trni_issue *issue, const trni_seen *seen)
+TRNI_FN void trni_scatter_dma_copy(trni_issue *issue, const trni_core_operand *operand)
 {
-    trni_scatter_rows(issue, seen, &((const trn_dma_copy_args *)issue->args)->dst_index);
+    trni_scatter_rows(issue, operand, &((const trn_dma_copy_args *)issue->args)->dst_index);
 }
 
-TRNI_FN void trni_scatter_dma_compute(trni_issue *issue, const trni_seen *seen)
+TRNI_FN void trni_scatter_dma_compute(trni_issue *issue, const trni_core_operand *operand)
 {
-    trni_scatter_rows(issue, seen, &((const trn_dma_compute_args *)issue->args)->index);
+    trni_scatter_rows(issue, operand, &((const trn_dma_compute_args *)issue->args)->index);
 }
 
 /* ---- TensorE: the question for machine/tensor_cost.h ---- */
@@ -437,10 +445,10 @@ TRNI_FN void trni_request_nc_transpose(const trni_issue *issue, trn_tensor_instr
 
 /* ---- DMA: how much moves, and how ---- */
 
-TRNI_FN const trni_seen *trni_issue_seen(const trni_issue *issue, const trn_tensor *view)
+TRNI_FN const trni_core_operand *trni_issue_operand(const trni_issue *issue, const trn_tensor *view)
 {
     for (int i = 0; i < issue->count; i++)
-        if (issue->seen[i].view == view) return &issue->seen[i];
+        if (issue->operand[i].view == view) return &issue->operand[i];
     return NULL;
 }
 
@@ -459,13 +467,13 @@ TRNI_FN void trni_move_mode(trn_dma_work *work, trn_dge_mode mode, bool needs_so
 }
 
 /* Elements that follow each other on both sides; an index takes row by row. */
-TRNI_FN double trni_move_run(const trni_seen *s, bool by_rows)
+TRNI_FN double trni_move_run(const trni_core_operand *s, bool by_rows)
 {
     const double rows = by_rows && s->view->shape[0] > 0 ? s->elements / (double)s->view->shape[0] : s->elements;
     return fmin(rows, (double)s->run / (double)trn_format_bytes(s->view->format));
 }
 
-TRNI_FN void trni_move_between(const trni_seen *dst, const trni_seen *src, bool dst_rows, bool src_rows,
+TRNI_FN void trni_move_between(const trni_core_operand *dst, const trni_core_operand *src, bool dst_rows, bool src_rows,
                                trn_dma_work *work)
 {
     const double wide = fmax((double)trn_format_bytes(dst->view->format), (double)trn_format_bytes(src->view->format));
@@ -476,7 +484,7 @@ TRNI_FN void trni_move_between(const trni_seen *dst, const trni_seen *src, bool 
 TRNI_FN void trni_move_dma_copy(const trni_issue *issue, trn_dma_work *work)
 {
     const trn_dma_copy_args *a = (const trn_dma_copy_args *)issue->args;
-    const trni_seen *dst = &issue->seen[0], *src = &issue->seen[1]; /* their views may have moved */
+    const trni_core_operand *dst = &issue->operand[0], *src = &issue->operand[1]; /* their views may have moved */
     const bool software = a->dst.format != a->src.format || a->dst_index.rank || a->src_index.rank;
     const bool placed = a->dst_offset.value.rank || a->src_offset.value.rank;
     trni_move_between(dst, src, a->dst_index.rank > 0, a->src_index.rank > 0, work);
@@ -488,7 +496,7 @@ TRNI_FN void trni_move_dma_copy(const trni_issue *issue, trn_dma_work *work)
 TRNI_FN void trni_move_dma_transpose(const trni_issue *issue, trn_dma_work *work)
 {
     const trn_dma_transpose_args *a = (const trn_dma_transpose_args *)issue->args;
-    const trni_seen *dst = trni_issue_seen(issue, &a->dst), *src = trni_issue_seen(issue, &a->src);
+    const trni_core_operand *dst = trni_issue_operand(issue, &a->dst), *src = trni_issue_operand(issue, &a->src);
     trni_move_between(dst, src, false, false, work);
     work->transpose = true;
     work->from_sbuf = src->memory != NULL;
@@ -498,9 +506,9 @@ TRNI_FN void trni_move_dma_transpose(const trni_issue *issue, trn_dma_work *work
 TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
 {
     const trn_dma_compute_args *a = (const trn_dma_compute_args *)issue->args;
-    const trni_seen *dst = trni_issue_seen(issue, &a->dst);
+    const trni_core_operand *dst = trni_issue_operand(issue, &a->dst);
     for (int i = 0; i < a->count && i < 16; i++) {
-        const trni_seen *src = trni_issue_seen(issue, &a->srcs[i]);
+        const trni_core_operand *src = trni_issue_operand(issue, &a->srcs[i]);
         trn_dma_work one = *work;
         if (!src) continue;
         trni_move_between(dst, src, a->index.rank && a->scatter, a->index.rank && !a->scatter, &one);
@@ -513,10 +521,13 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
 
 /* ---- the rows ---- */
 
-#define TRNI_PART(args, field, role) { #field, offsetof(trn_##args##_args, field), role }
+#define TRNI_PART(args, field, role)                                                                                   \
+    {                                                                                                                  \
+#field, offsetof(trn_##args##_args, field), role                                                               \
+    }
 #define TRNI_R(args, field) TRNI_PART(args, field, TRNI_ROLE_READ)
 #define TRNI_W(args, field) TRNI_PART(args, field, TRNI_ROLE_WRITE)
-#define TRNI_E(args, field) TRNI_PART(args, field, TRNI_ROLE_READ | TRNI_ROLE_EITHER)  /* not two of these in PSUM */
+#define TRNI_E(args, field) TRNI_PART(args, field, TRNI_ROLE_READ | TRNI_ROLE_EITHER) /* not two of these in PSUM */
 #define TRNI_C(args, field) TRNI_PART(args, field, TRNI_ROLE_READ | TRNI_ROLE_COLUMN)
 #define TRNI_O(args, field) TRNI_PART(args, field, TRNI_ROLE_WRITE | TRNI_ROLE_COLUMN)
 #define TRNI_G(args, field) TRNI_PART(args, field, TRNI_ROLE_READ | TRNI_ROLE_GATHERED)
@@ -524,9 +535,15 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
 #define TRNI_IN(args, field) TRNI_PART(args, field, TRNI_ROLE_READ | TRNI_ROLE_SBUF)
 #define TRNI_OUT(args, field) TRNI_PART(args, field, TRNI_ROLE_WRITE | TRNI_ROLE_PSUM)
 
-#define TRNI_NO_PART { NULL, 0, 0 }
+#define TRNI_NO_PART                                                                                                   \
+    {                                                                                                                  \
+        NULL, 0, 0                                                                                                     \
+    }
 
-#define TRNI_COST(vector, scalar, gpsimd) { TRN_RULE_##vector, TRN_RULE_##scalar, TRN_RULE_##gpsimd }
+#define TRNI_COST(vector, scalar, gpsimd)                                                                              \
+    {                                                                                                                  \
+        TRN_RULE_##vector, TRN_RULE_##scalar, TRN_RULE_##gpsimd                                                        \
+    }
 #define TRNI_ON_V(rule) TRNI_COST(rule, NONE, NONE)
 #define TRNI_ON_G(rule) TRNI_COST(NONE, NONE, rule)
 #define TRNI_OWN TRNI_COST(NONE, NONE, NONE) /* TensorE and DMA have costs of another kind */
@@ -543,17 +560,15 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
 #define TRNI_STATE_VG(args) offsetof(trn_##args##_args, state), 0, offsetof(trn_##args##_args, gpsimd)
 
 /* X(name, engine, cost, hooks, state, operands) */
-#define TRNI_ORDER_LIST(X)                                                                                            \
+#define TRNI_ORDER_LIST(X)                                                                                             \
     X(nc_matmul, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul, trni_request_nc_matmul), TRNI_NO_STATE,            \
       TRNI_OUT(nc_matmul, dst), TRNI_IN(nc_matmul, stationary), TRNI_IN(nc_matmul, moving))                            \
     X(nc_matmul_mx, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_mx, trni_request_nc_matmul_mx), TRNI_NO_STATE,   \
       TRNI_OUT(nc_matmul_mx, dst), TRNI_IN(nc_matmul_mx, stationary), TRNI_IN(nc_matmul_mx, moving),                   \
-      TRNI_IN(nc_matmul_mx, stationary_scale),                                                                         \
-      TRNI_IN(nc_matmul_mx, moving_scale))                                                                             \
+      TRNI_IN(nc_matmul_mx, stationary_scale), TRNI_IN(nc_matmul_mx, moving_scale))                                    \
     X(nc_matmul_sparse, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_sparse, trni_request_nc_matmul_sparse),      \
       TRNI_NO_STATE, TRNI_OUT(nc_matmul_sparse, dst), TRNI_IN(nc_matmul_sparse, stationary),                           \
-      TRNI_IN(nc_matmul_sparse, tags),                                                                                 \
-      TRNI_IN(nc_matmul_sparse, moving))                                                                               \
+      TRNI_IN(nc_matmul_sparse, tags), TRNI_IN(nc_matmul_sparse, moving))                                              \
     X(nc_transpose, TENSOR, TRNI_OWN, TRNI_TENSOR(NULL, trni_request_nc_transpose), TRNI_NO_STATE,                     \
       TRNI_OUT(nc_transpose, dst), TRNI_IN(nc_transpose, data))                                                        \
     X(tensor_tensor, VECTOR, TRNI_COST(TENSOR_TENSOR, NONE, GPSIMD_TENSOR_TENSOR),                                     \
@@ -588,9 +603,9 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
     X(tensor_tensor_scan, VECTOR, TRNI_ON_V(TENSOR_TENSOR_SCAN), TRNI_NO_HOOKS, TRNI_NO_STATE,                         \
       TRNI_W(tensor_tensor_scan, dst), TRNI_E(tensor_tensor_scan, data0), TRNI_E(tensor_tensor_scan, data1),           \
       TRNI_C(tensor_tensor_scan, initial_tile))                                                                        \
-    X(exponential, VECTOR, TRNI_ON_V(EXPONENTIAL), TRNI_NO_HOOKS, TRNI_STATE_V(exponential),                           \
-      TRNI_W(exponential, dst), TRNI_R(exponential, src), TRNI_C(exponential, max_value_tile),                         \
-      TRNI_O(exponential, reduce_res), TRNI_C(exponential, reduce_init_tile))                                          \
+    X(exponential, VECTOR, TRNI_ON_V(EXPONENTIAL), TRNI_NO_HOOKS, TRNI_STATE_V(exponential), TRNI_W(exponential, dst), \
+      TRNI_R(exponential, src), TRNI_C(exponential, max_value_tile), TRNI_O(exponential, reduce_res),                  \
+      TRNI_C(exponential, reduce_init_tile))                                                                           \
     X(range_select, VECTOR, TRNI_ON_V(RANGE_SELECT), TRNI_NO_HOOKS, TRNI_STATE_V(range_select),                        \
       TRNI_W(range_select, dst), TRNI_R(range_select, on_true_tile), TRNI_C(range_select, bound0),                     \
       TRNI_C(range_select, bound1), TRNI_O(range_select, reduce_res))                                                  \
@@ -625,12 +640,12 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
       TRNI_W(rand_get_state, dst))                                                                                     \
     X(activation, SCALAR, TRNI_COST(NONE, ACTIVATION, NONE),                                                           \
       TRNI_HOOKS(trni_more_activation, NULL, trni_tune_activation, NULL), TRNI_STATE_S(activation),                    \
-      TRNI_W(activation, dst), TRNI_R(activation, src), TRNI_C(activation, scale_tile),                                \
-      TRNI_C(activation, bias_tile), TRNI_C(activation, param_tile), TRNI_O(activation, reduce_res))                   \
+      TRNI_W(activation, dst), TRNI_R(activation, src), TRNI_C(activation, scale_tile), TRNI_C(activation, bias_tile), \
+      TRNI_C(activation, param_tile), TRNI_O(activation, reduce_res))                                                  \
     X(activation_reduce, SCALAR, TRNI_COST(NONE, ACTIVATION, NONE),                                                    \
       TRNI_HOOKS(trni_more_activation, NULL, trni_tune_activation, NULL), TRNI_STATE_S(activation_reduce),             \
       TRNI_W(activation_reduce, dst), TRNI_R(activation_reduce, src), TRNI_C(activation_reduce, scale_tile),           \
-      TRNI_C(activation_reduce, bias_tile), TRNI_C(activation_reduce, param_tile),                                   \
+      TRNI_C(activation_reduce, bias_tile), TRNI_C(activation_reduce, param_tile),                                     \
       TRNI_O(activation_reduce, reduce_res))                                                                           \
     X(activate2, SCALAR, TRNI_COST(NONE, ACTIVATE2, NONE),                                                             \
       TRNI_HOOKS(trni_more_activate2, NULL, trni_tune_activate2, NULL), TRNI_STATE_S(activate2),                       \
@@ -646,10 +661,10 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
     X(tensor_partition_reduce, GPSIMD, TRNI_ON_G(TENSOR_PARTITION_REDUCE), TRNI_NO_HOOKS, TRNI_NO_STATE,               \
       TRNI_W(tensor_partition_reduce, dst), TRNI_R(tensor_partition_reduce, data))                                     \
     X(nonzero_with_count, GPSIMD, TRNI_ON_G(NONZERO_WITH_COUNT),                                                       \
-      TRNI_HOOKS(NULL, NULL, NULL, trni_scatter_nonzero_with_count), TRNI_NO_STATE,                                    \
-      TRNI_S(nonzero_with_count, dst), TRNI_G(nonzero_with_count, src))                                                \
-    X(sequence_bounds, GPSIMD, TRNI_ON_G(SEQUENCE_BOUNDS), TRNI_NO_HOOKS, TRNI_NO_STATE,                               \
-      TRNI_W(sequence_bounds, dst), TRNI_R(sequence_bounds, segment_ids))                                              \
+      TRNI_HOOKS(NULL, NULL, NULL, trni_scatter_nonzero_with_count), TRNI_NO_STATE, TRNI_S(nonzero_with_count, dst),   \
+      TRNI_G(nonzero_with_count, src))                                                                                 \
+    X(sequence_bounds, GPSIMD, TRNI_ON_G(SEQUENCE_BOUNDS), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(sequence_bounds, dst), \
+      TRNI_R(sequence_bounds, segment_ids))                                                                            \
     X(topk, GPSIMD, TRNI_ON_G(TOPK), TRNI_TUNE(trni_tune_topk), TRNI_NO_STATE, TRNI_W(topk, val_dst),                  \
       TRNI_W(topk, idx_dst), TRNI_G(topk, src))                                                                        \
     X(gpsimd_custom, GPSIMD, TRNI_ON_G(GPSIMD_CUSTOM),                                                                 \
@@ -666,12 +681,12 @@ enum {
 #define TRNI_X(name, ...) TRNI_ORDER_##name,
     TRNI_ORDER_LIST(TRNI_X)
 #undef TRNI_X
-    TRNI_ORDERS
+        TRNI_ORDERS
 };
 
 TRNI_FN const trni_order *trni_order_of(int order)
 {
-#define TRNI_X(name, engine, cost, hooks, state, ...) \
+#define TRNI_X(name, engine, cost, hooks, state, ...)                                                                  \
     { #name, TRN_ENGINE_##engine, cost, hooks, state, { __VA_ARGS__ } },
     static const trni_order table[TRNI_ORDERS] = { TRNI_ORDER_LIST(TRNI_X) };
 #undef TRNI_X

@@ -11,11 +11,11 @@
 
 enum {
     TRNI_QUADRANTS = 4,
-    TRNI_QUADRANT = 32,       /* partitions */
+    TRNI_QUADRANT = 32, /* partitions */
     TRNI_MEMORY_ROWS = 128,
-    TRNI_TILES = 2048,        /* at the same time, in each memory */
+    TRNI_TILES = 2048, /* at the same time, in each memory */
     TRNI_SEGMENTS = 2 * TRNI_TILES + 2,
-    TRNI_TILE_ALIGN = 64,     /* bytes */
+    TRNI_TILE_ALIGN = 64, /* bytes */
     TRNI_TILE_NAME = 24,
     TRNI_ROW_GAP = 2048 + 64, /* bytes between partitions on the host: rows of a tile fall into different cache sets */
     TRNI_POISON = 0xff
@@ -26,27 +26,27 @@ typedef struct trni_rect {
     int64_t p, p_end, b, b_end;
 } trni_rect;
 
-typedef struct trni_tenant {
+typedef struct trni_allocation {
     char name[TRNI_TILE_NAME];
     trni_rect at;
-    int64_t unwritten;     /* bytes; 0 = nothing to look for */
-    uint64_t serial;       /* of its allocation */
-    double ready_s;        /* when the instructions are done that used its memory before */
-    int access, accesses;  /* core/core_clock.h's list */
-    bool live, anything;   /* anything: nobody asks what of it was written */
+    int64_t unwritten;      /* bytes; 0 = nothing to look for */
+    uint64_t serial;        /* of its allocation */
+    double ready_s;         /* when the instructions are done that used its memory before */
+    int access, accesses;   /* core/core_clock.h's list */
+    bool live, anything;    /* anything: nobody asks what of it was written */
     int64_t wrote, brought; /* the last instruction that wrote to it while incomplete; a number in the journal */
     const char *wrote_name; /* null: none did */
-} trni_tenant;
+} trni_allocation;
 
 enum { TRNI_JOURNAL = 256 };
 
 /* An instruction that carried elements from one tile to another which nothing had written. */
 typedef struct trni_poison_entry {
-    int64_t instruction, wrote;    /* wrote: of the source's tenant, at that time */
-    int64_t before;                /* the entry that brought it there; entries are numbered from 1, 0 = none */
+    int64_t instruction, wrote; /* wrote: of the source's allocation, at that time */
+    int64_t before;             /* the entry that brought it there; entries are numbered from 1, 0 = none */
     const char *name, *wrote_name;
-    int partitions, incomplete;         /* of the source's tile: those, and so many not written in full */
-    const trni_tenant *tenant;          /* the source's, as long as it has this serial */
+    int partitions, incomplete;        /* of the source's tile: those, and so many not written in full */
+    const trni_allocation *allocation; /* the source's, as long as it has this serial */
     uint64_t serial;
     char from[TRNI_TILE_NAME];
 } trni_poison_entry;
@@ -62,19 +62,19 @@ typedef struct trni_segment {
 typedef struct trni_memory {
     trn_space space;
     char *base;
-    uint64_t *written;     /* a bit per byte, rows as in base */
-    uint64_t *by_matmul;   /* PSUM before Trainium3: the same for what a matmul wrote last; else null */
-    int64_t pitch;         /* bytes from a partition to the next */
+    uint64_t *written;   /* a bit per byte, rows as in base */
+    uint64_t *by_matmul; /* PSUM before Trainium3: the same for what a matmul wrote last; else null */
+    int64_t pitch;       /* bytes from a partition to the next */
     int64_t partition_bytes, bank_bytes;
     bool poison;
-    trni_tenant *tile;       /* [TRNI_TILES] */
-    int tiles;             /* ever used, of these */
+    trni_allocation *tile;                 /* [TRNI_TILES] */
+    int tiles;                             /* ever used, of these */
     trni_segment *segment[TRNI_QUADRANTS]; /* ascending, apart */
     int segments[TRNI_QUADRANTS];
     int64_t used[TRNI_QUADRANTS]; /* bytes of a partition */
     int64_t high_partition, high_total;
     uint64_t serial;
-    int64_t place;         /* 1 + the byte at which the next tile begins, which is free; 0: where there is room */
+    int64_t place; /* 1 + the byte at which the next tile begins, which is free; 0: where there is room */
 } trni_memory;
 
 enum { TRNI_CELL_WORDS = (256 * 1024) / 64 + 1 };
@@ -83,8 +83,8 @@ enum { TRNI_CELL_WORDS = (256 * 1024) / 64 + 1 };
 typedef struct trni_cells {
     trni_rect at;
     bool partition[TRNI_MEMORY_ROWS];
-    int64_t word, words;              /* of a row of bits; it begins at a word */
-    uint64_t mask[TRNI_CELL_WORDS];   /* [words] */
+    int64_t word, words;            /* of a row of bits; it begins at a word */
+    uint64_t mask[TRNI_CELL_WORDS]; /* [words] */
 } trni_cells;
 
 /* Rectangles of HBM that a core has used since somebody last looked: many cores ask (cores/cores_race.h). Those after
@@ -107,27 +107,27 @@ typedef struct trni_touches {
 /* ---- indirect views: core/core_indirect.h ---- */
 
 enum {
-    TRNI_INDIRECT_VIEWS = 1024,                /* the last ones that were made are remembered */
-    TRNI_INDIRECT_ROOM = 128 * 32 * 1024,      /* bytes: elements of all indirect operands of an instruction */
+    TRNI_INDIRECT_VIEWS = 1024,           /* the last ones that were made are remembered */
+    TRNI_INDIRECT_ROOM = 128 * 32 * 1024, /* bytes: elements of all indirect operands of an instruction */
     TRNI_INDIRECT_OPERANDS = 5
 };
 
 typedef struct trni_indirect_view {
     trn_tensor data, index;
     int64_t count, inner;
-    int64_t number;        /* from 1 */
+    int64_t number; /* from 1 */
 } trni_indirect_view;
 
 typedef struct trni_indirect_operand {
     const trni_indirect_view *view;
-    trn_tensor *argument;  /* in the core's copy of the args */
-    int seen, index;       /* of the instruction's operands */
+    trn_tensor *argument; /* in the core's copy of the args */
+    int operand, index;   /* of the instruction's operands */
 } trni_indirect_operand;
 
 typedef struct trni_indirect {
-    char *room;            /* [TRNI_INDIRECT_ROOM] */
-    int64_t made;          /* views so far */
-    int operands;          /* of the instruction that runs */
+    char *room;   /* [TRNI_INDIRECT_ROOM] */
+    int64_t made; /* views so far */
+    int operands; /* of the instruction that runs */
     trni_indirect_operand operand[TRNI_INDIRECT_OPERANDS];
     trni_indirect_view view[TRNI_INDIRECT_VIEWS]; /* number n at n % TRNI_INDIRECT_VIEWS */
 } trni_indirect;
@@ -158,9 +158,9 @@ typedef struct trni_history {
 typedef struct trni_lane {
     int64_t instructions;
     double free_s, busy_s, cycles;
-    bool brief;                                   /* the last instruction was short */
-    int writes;                                   /* what it wrote: */
-    const trni_tenant *written[TRNI_LANE_WRITES];
+    bool brief; /* the last instruction was short */
+    int writes; /* what it wrote: */
+    const trni_allocation *written[TRNI_LANE_WRITES];
     trni_rect at[TRNI_LANE_WRITES];
 } trni_lane;
 

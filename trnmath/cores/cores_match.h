@@ -1,7 +1,7 @@
 /* cores/cores_match.h - which calls belong together, and why nothing goes on when none do.
  * Behind trn_cores.h. SPDX-License-Identifier: MIT
  *
- * DOES: looks at the posts alone, so that every process that has them comes to the same; in the order of ranks.
+ * DOES: looks at the messages alone, so that every process that has them comes to the same; in the order of ranks.
  * DOES NOT: look at data.
  *
  * KNOWN FROM: -
@@ -14,10 +14,17 @@
 TRNI_FN const char *trni_cores_name(int op)
 {
     static const char *const name[TRNI_CORES_OPS] = {
-        "core_barrier",       "sendrecv",                    "all_reduce",
-        "all_gather",         "reduce_scatter",              "all_to_all",
-        "all_gather_v",       "all_to_all_v",                "collective_permute",
-        "collective_permute_implicit", "collective_permute_implicit_reduce",
+        "core_barrier",
+        "sendrecv",
+        "all_reduce",
+        "all_gather",
+        "reduce_scatter",
+        "all_to_all",
+        "all_gather_v",
+        "all_to_all_v",
+        "collective_permute",
+        "collective_permute_implicit",
+        "collective_permute_implicit_reduce",
     };
     return (unsigned)op < TRNI_CORES_OPS ? name[op] : "nothing";
 }
@@ -25,7 +32,7 @@ TRNI_FN const char *trni_cores_name(int op)
 /* Is `other` in the call that `mine` is in? Of a sendrecv: are the two each other's ends? */
 TRNI_FN bool trni_cores_meets(const trn_cores *cores, int mine, int other)
 {
-    const trni_cores_post *a = &cores->work->post[mine], *b = &cores->work->post[other];
+    const trni_cores_message *a = &cores->work->message[mine], *b = &cores->work->message[other];
     if (b->state != TRNI_CORES_WAITS || a->terms.op != b->terms.op) return false;
     if (a->terms.op == TRNI_CORES_SENDRECV)
         return a->pipe == b->pipe && (a->to != other || b->from == mine) && (a->from != other || b->to == mine);
@@ -36,13 +43,13 @@ TRNI_FN bool trni_cores_meets(const trn_cores *cores, int mine, int other)
  * sends to, until it comes back. */
 TRNI_FN int trni_cores_lacks(const trn_cores *cores, int rank)
 {
-    const trni_cores_post *post = &cores->work->post[rank];
-    for (int i = 0; post->terms.op != TRNI_CORES_SENDRECV && i < post->members; i++)
-        if (post->member[i] != rank && !trni_cores_meets(cores, rank, post->member[i])) return post->member[i];
-    if (post->terms.op != TRNI_CORES_SENDRECV) return -1;
-    if (!trni_cores_meets(cores, rank, post->from)) return post->from;
+    const trni_cores_message *message = &cores->work->message[rank];
+    for (int i = 0; message->terms.op != TRNI_CORES_SENDRECV && i < message->members; i++)
+        if (message->member[i] != rank && !trni_cores_meets(cores, rank, message->member[i])) return message->member[i];
+    if (message->terms.op != TRNI_CORES_SENDRECV) return -1;
+    if (!trni_cores_meets(cores, rank, message->from)) return message->from;
     for (int at = rank, steps = 0; steps < cores->lnc; steps++) {
-        const int next = cores->work->post[at].to;
+        const int next = cores->work->message[at].to;
         if (!trni_cores_meets(cores, at, next)) return next;
         if (next == rank) return -1;
         at = next;
@@ -53,11 +60,11 @@ TRNI_FN int trni_cores_lacks(const trn_cores *cores, int rank)
 /* All of a call are marked; those of a sendrecv in turn. */
 TRNI_FN void trni_cores_mark(trn_cores *cores, int rank)
 {
-    const trni_cores_post *post = &cores->work->post[rank];
+    const trni_cores_message *message = &cores->work->message[rank];
     bool *matched = cores->work->matched;
-    for (int i = 0; i < post->members; i++) matched[post->member[i]] = true;
-    if (post->terms.op == TRNI_CORES_SENDRECV)
-        for (int at = rank; !matched[at]; at = cores->work->post[at].to) matched[at] = true;
+    for (int i = 0; i < message->members; i++) matched[message->member[i]] = true;
+    if (message->terms.op == TRNI_CORES_SENDRECV)
+        for (int at = rank; !matched[at]; at = cores->work->message[at].to) matched[at] = true;
 }
 
 /* ---- do they say the same? ---- */
@@ -76,15 +83,19 @@ typedef struct trni_cores_term {
     size_t offset;
 } trni_cores_term;
 
-TRNI_FN trn_status trni_cores_alike_numbers(const trni_cores_post *a, int first, const trni_cores_post *b, int other,
-                                            trn_error *error)
+TRNI_FN trn_status trni_cores_alike_numbers(const trni_cores_message *a, int first, const trni_cores_message *b,
+                                            int other, trn_error *error)
 {
-#define TRNI_TERM(field) { #field, offsetof(trni_cores_terms, field) }
-    static const trni_cores_term row[] = { TRNI_TERM(tensors),    TRNI_TERM(dim),      TRNI_TERM(alu),
-                                           TRNI_TERM(algorithm),  TRNI_TERM(accumulate), TRNI_TERM(rounding),
-                                           TRNI_TERM(sr_bits),    TRNI_TERM(recv_counts_known),
-                                           TRNI_TERM(has_rdispls), TRNI_TERM(channel[0]), TRNI_TERM(channel[1]),
-                                           TRNI_TERM(channel[2]), TRNI_TERM(channel[3]) };
+#define TRNI_TERM(field)                                                                                               \
+    {                                                                                                                  \
+#field, offsetof(trni_cores_terms, field)                                                                      \
+    }
+    static const trni_cores_term row[] = {
+        TRNI_TERM(tensors),     TRNI_TERM(dim),        TRNI_TERM(alu),        TRNI_TERM(algorithm),
+        TRNI_TERM(accumulate),  TRNI_TERM(rounding),   TRNI_TERM(sr_bits),    TRNI_TERM(recv_counts_known),
+        TRNI_TERM(has_rdispls), TRNI_TERM(channel[0]), TRNI_TERM(channel[1]), TRNI_TERM(channel[2]),
+        TRNI_TERM(channel[3])
+    };
 #undef TRNI_TERM
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         int x, y;
@@ -102,7 +113,7 @@ TRNI_FN trn_status trni_cores_alike_numbers(const trni_cores_post *a, int first,
     return TRN_OK;
 }
 
-TRNI_DRIVER trn_status trni_cores_alike(const trni_cores_post *a, int first, const trni_cores_post *b, int other,
+TRNI_DRIVER trn_status trni_cores_alike(const trni_cores_message *a, int first, const trni_cores_message *b, int other,
                                         trn_error *error)
 {
     trn_status status = trni_cores_alike_numbers(a, first, b, other, error);
@@ -123,20 +134,20 @@ TRNI_DRIVER trn_status trni_cores_alike(const trni_cores_post *a, int first, con
 /* The call of `rank`, which lacks nobody. */
 TRNI_FN trn_status trni_cores_all_alike(const trn_cores *cores, int rank, trn_error *error)
 {
-    const trni_cores_post *all = cores->work->post, *post = &all[rank];
+    const trni_cores_message *all = cores->work->message, *message = &all[rank];
     trn_status status = TRN_OK;
-    for (int i = 0; i < post->members && !status; i++)
-        status = trni_cores_alike(post, rank, &all[post->member[i]], post->member[i], error);
-    if (post->terms.op != TRNI_CORES_SENDRECV) return status;
-    for (int at = post->to; at != rank && !status; at = all[at].to)
-        status = trni_cores_alike(post, rank, &all[at], at, error);
+    for (int i = 0; i < message->members && !status; i++)
+        status = trni_cores_alike(message, rank, &all[message->member[i]], message->member[i], error);
+    if (message->terms.op != TRNI_CORES_SENDRECV) return status;
+    for (int at = message->to; at != rank && !status; at = all[at].to)
+        status = trni_cores_alike(message, rank, &all[at], at, error);
     return status;
 }
 
 /* ---- nothing goes on ---- */
 
 /* "waits at instruction 3, sendrecv of pipe 0" */
-TRNI_FN void trni_cores_where(char *text, size_t capacity, const trni_cores_post *p)
+TRNI_FN void trni_cores_where(char *text, size_t capacity, const trni_cores_message *p)
 {
     char pipe[24] = "";
     if (p->terms.op == TRNI_CORES_SENDRECV) snprintf(pipe, sizeof pipe, " of pipe %d", p->pipe);
@@ -149,7 +160,7 @@ TRNI_FN void trni_cores_where(char *text, size_t capacity, const trni_cores_post
 
 TRNI_FN trn_status trni_cores_stuck(const trn_cores *cores, trn_error *error)
 {
-    const trni_cores_post *all = cores->work->post;
+    const trni_cores_message *all = cores->work->message;
     char here[80], there[80], more[40] = "";
     int rank = 0;
     while (all[rank].state != TRNI_CORES_WAITS) rank++;

@@ -107,7 +107,7 @@ TRNI_FN bool trni_race_within(const trni_touch *t, const trn_tensor *data)
 TRNI_FN void trni_race_met(trn_cores *cores, const int *member, int members, const trn_tensor *data)
 {
     const trn_cores_args *a = &cores->args;
-    if (a->met) a->met(a->met_user, trni_cores_name(cores->work->post[member[0]].terms.op), member, members, data);
+    if (a->met) a->met(a->met_user, trni_cores_name(cores->work->message[member[0]].terms.op), member, members, data);
     if (!cores->work->race) return;
     for (int i = 0; i < members; i++) {
         const int chip = member[i] / cores->cores_per_chip;

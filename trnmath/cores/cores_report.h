@@ -54,8 +54,8 @@ TRNI_FN void trni_cores_report(const trn_cores *cores, trn_cores_report *out)
         snprintf(out->bound_text, sizeof out->bound_text, "nothing has run");
     else
         trni_print(out->bound_text, sizeof out->bound_text,
-                 "%s is busy %.0f %% of %.1f us on rank %d; collectives run %.0f %% of it", engine, 100 * most,
-                 1e6 * out->time_s, where, 100 * out->collective_share);
+                   "%s is busy %.0f %% of %.1f us on rank %d; collectives run %.0f %% of it", engine, 100 * most,
+                   1e6 * out->time_s, where, 100 * out->collective_share);
 }
 
 #endif /* TRNI_CORES_CORES_REPORT_H */

@@ -1,8 +1,8 @@
 /* cores/cores_run.h - a kernel on many cores, round by round.
  * Behind trn_cores.h. SPDX-License-Identifier: MIT
  *
- * DOES: makes the cores, lets kernels run until all wait or have ended (cores/cores_gate.h), matches their calls, has
- *     them carried out, and lets those go on; ends everything at the first failure.
+ * DOES: makes the cores, lets kernels run until all wait or have ended (cores/cores_scheduler.h), matches their calls,
+ *     has them carried out, and lets those go on; ends everything at the first failure.
  * DOES NOT: hang: where nothing can go on, that is the failure.
  *
  * KNOWN FROM: -
@@ -11,21 +11,22 @@
 #define TRNI_CORES_CORES_RUN_H
 
 #include "cores_call.h"
-#include "cores_gate.h"
+#include "cores_scheduler.h"
 #include "cores_shared.h"
 #include "cores_values.h"
 
 /* ---- the kinds of calls ---- */
 
-#define TRNI_CORES_ORDER(name, more, ...)                                                             \
-    { name, TRN_ENGINE_DMA, TRNI_OWN, TRNI_HOOKS(more, NULL, NULL, NULL), TRNI_NO_STATE, { __VA_ARGS__ } }
+#define TRNI_CORES_ORDER(name, more, ...)                                                                              \
+    {                                                                                                                  \
+        name, TRN_ENGINE_DMA, TRNI_OWN, TRNI_HOOKS(more, NULL, NULL, NULL), TRNI_NO_STATE, { __VA_ARGS__ }             \
+    }
 #define TRNI_CORES_COLLECTIVE_OF(name) TRNI_CORES_ORDER(name, trni_cores_more_collective, TRNI_NO_PART)
 
 TRNI_FN const trni_cores_kind *trni_cores_kind_of(int op)
 {
     static const trni_cores_kind kind[TRNI_CORES_OPS] = {
-        { TRNI_CORES_ORDER("core_barrier", NULL,
-                           { "data", offsetof(trn_cores_barrier_args, data), TRNI_ROLE_WRITE }),
+        { TRNI_CORES_ORDER("core_barrier", NULL, { "data", offsetof(trn_cores_barrier_args, data), TRNI_ROLE_WRITE }),
           -1, trni_cores_check_barrier, trni_cores_ready_barrier, trni_cores_run_barrier },
         { TRNI_CORES_ORDER("sendrecv", NULL,
                            { "dst", offsetof(trn_cores_sendrecv_args, dst), TRNI_ROLE_WRITE | TRNI_ROLE_SBUF },
@@ -61,7 +62,7 @@ TRNI_FN void trni_cores_fail(trn_cores *cores)
     if (cores->args.error) *cores->args.error = cores->failure;
     for (int r = 0; r < cores->ranks; r++) {
         if (!cores->rank[r].core.failure.status) cores->rank[r].core.failure = cores->failure;
-        if (cores->work->post[r].state == TRNI_CORES_WAITS) cores->work->post[r].state = TRNI_CORES_READY;
+        if (cores->work->message[r].state == TRNI_CORES_WAITS) cores->work->message[r].state = TRNI_CORES_READY;
     }
 }
 
@@ -81,7 +82,7 @@ TRNI_FN int trni_cores_match(trn_cores *cores)
     int met = 0;
     memset(cores->work->matched, 0, (size_t)cores->ranks * sizeof(bool));
     for (int r = 0; r < cores->ranks; r++) {
-        if (cores->work->matched[r] || cores->work->post[r].state != TRNI_CORES_WAITS) continue;
+        if (cores->work->matched[r] || cores->work->message[r].state != TRNI_CORES_WAITS) continue;
         if (trni_cores_lacks(cores, r) >= 0) continue;
         trni_cores_mark(cores, r);
         met++;
@@ -92,37 +93,37 @@ TRNI_FN int trni_cores_match(trn_cores *cores)
 /* Has this process a part in the call? */
 TRNI_FN bool trni_cores_concerns(const trn_cores *cores, int rank)
 {
-    const trni_cores_post *post = &cores->work->post[rank];
+    const trni_cores_message *message = &cores->work->message[rank];
     bool here = trni_cores_here(cores, rank);
-    for (int i = 0; i < post->members && !here; i++) here = trni_cores_here(cores, post->member[i]);
+    for (int i = 0; i < message->members && !here; i++) here = trni_cores_here(cores, message->member[i]);
     return here;
 }
 
 /* The rest of a call need not be looked at. */
 TRNI_FN void trni_cores_met(trn_cores *cores, int rank)
 {
-    trni_cores_post *post = cores->work->post;
-    for (int i = 0; i < post[rank].members; i++) post[post[rank].member[i]].state = TRNI_CORES_READY;
-    for (int at = rank; post[rank].terms.op == TRNI_CORES_SENDRECV && post[at].state == TRNI_CORES_WAITS;
-         at = post[at].to)
-        post[at].state = TRNI_CORES_READY;
+    trni_cores_message *message = cores->work->message;
+    for (int i = 0; i < message[rank].members; i++) message[message[rank].member[i]].state = TRNI_CORES_READY;
+    for (int at = rank; message[rank].terms.op == TRNI_CORES_SENDRECV && message[at].state == TRNI_CORES_WAITS;
+         at = message[at].to)
+        message[at].state = TRNI_CORES_READY;
 }
 
 /* All of a call have come: has what they bring of HBM been written by now? */
 TRNI_FN trn_status trni_cores_check_written(trn_cores *cores, int rank)
 {
-    const trni_cores_post *post = &cores->work->post[rank];
-    for (int m = 0; m < post->members; m++) {
-        trn_core *core = &cores->rank[post->member[m]].core;
-        const trni_issue *issue = &cores->work->call[post->member[m]].issue;
-        if (!trni_cores_here(cores, post->member[m]) || !cores->work->matched[post->member[m]]) continue;
-        if (post->terms.op == TRNI_CORES_SENDRECV) continue;
+    const trni_cores_message *message = &cores->work->message[rank];
+    for (int m = 0; m < message->members; m++) {
+        trn_core *core = &cores->rank[message->member[m]].core;
+        const trni_issue *issue = &cores->work->call[message->member[m]].issue;
+        if (!trni_cores_here(cores, message->member[m]) || !cores->work->matched[message->member[m]]) continue;
+        if (message->terms.op == TRNI_CORES_SENDRECV) continue;
         for (int i = 0; i < issue->count; i++) {
-            const trni_seen *s = &issue->seen[i];
+            const trni_core_operand *s = &issue->operand[i];
             if (!(s->role & TRNI_ROLE_READ) || s->memory) continue;
             const trn_status status = trni_hbm_check_read(core, s, NULL);
             if (status)
-                return trni_fail(&cores->failure, status, "rank %d: instruction %lld, %s: %.180s", post->member[m],
+                return trni_fail(&cores->failure, status, "rank %d: instruction %lld, %s: %.180s", message->member[m],
                                  (long long)core->instructions, issue->order->name, core->failure.text);
         }
     }
@@ -133,17 +134,18 @@ TRNI_FN trn_status trni_cores_meet(trn_cores *cores)
 {
     trn_status status = TRN_OK;
     for (int r = 0; r < cores->ranks && !status; r++)
-        if (cores->work->matched[r] && cores->work->post[r].terms.op != TRNI_CORES_SENDRECV &&
-            cores->work->post[r].member[0] != r)
+        if (cores->work->matched[r] && cores->work->message[r].terms.op != TRNI_CORES_SENDRECV &&
+            cores->work->message[r].member[0] != r)
             continue;
-        else if (cores->work->matched[r]) status = trni_cores_all_alike(cores, r, &cores->failure);
+        else if (cores->work->matched[r])
+            status = trni_cores_all_alike(cores, r, &cores->failure);
     cores->work->over = status != TRN_OK; /* everybody sees that */
     if (!status && cores->args.exchange) status = trni_cores_send_data(cores);
     for (int r = 0; r < cores->ranks && !status; r++) {
-        if (!cores->work->matched[r] || cores->work->post[r].state != TRNI_CORES_WAITS) continue;
+        if (!cores->work->matched[r] || cores->work->message[r].state != TRNI_CORES_WAITS) continue;
         if (trni_cores_concerns(cores, r)) status = trni_cores_check_written(cores, r);
         if (!status && trni_cores_concerns(cores, r))
-            status = trni_cores_kind_of(cores->work->post[r].terms.op)->run(cores, r);
+            status = trni_cores_kind_of(cores->work->message[r].terms.op)->run(cores, r);
         if (!status) trni_cores_met(cores, r);
     }
     return status;
@@ -152,7 +154,7 @@ TRNI_FN trn_status trni_cores_meet(trn_cores *cores)
 TRNI_FN int trni_cores_count(const trn_cores *cores, int state)
 {
     int count = 0;
-    for (int r = 0; r < cores->ranks; r++) count += cores->work->post[r].state == state;
+    for (int r = 0; r < cores->ranks; r++) count += cores->work->message[r].state == state;
     return count;
 }
 
@@ -191,7 +193,7 @@ TRNI_FN void trni_cores_settle(trn_cores *cores)
     trn_status status = cores->args.exchange ? trni_cores_tell(cores, kind) : cores->failure.status;
     work->over = status != TRN_OK; /* and if so, everybody knows */
     if (!status && trni_cores_count(cores, TRNI_CORES_ENDED) == cores->ranks) {
-        for (int r = 0; r < cores->ranks; r++) cores->time_s = fmax(cores->time_s, work->post[r].ready_s);
+        for (int r = 0; r < cores->ranks; r++) cores->time_s = fmax(cores->time_s, work->message[r].ready_s);
         work->over = true;
     } else if (!status && !trni_cores_match(cores)) {
         status = trni_cores_stuck(cores, &cores->failure);
@@ -207,11 +209,11 @@ TRNI_FN void trni_cores_settle(trn_cores *cores)
 
 TRNI_FN void trni_cores_wait(trn_cores_rank *self)
 {
-    if (self->cores->work->gate) {
-        trni_gate_wait(self);
+    if (self->cores->work->scheduler) {
+        trni_scheduler_wait(self);
         return;
     }
-    self->post->state = TRNI_CORES_WAITS;
+    self->message->state = TRNI_CORES_WAITS;
     trni_cores_settle(self->cores);
 }
 
@@ -221,7 +223,7 @@ TRNI_FN trn_status trni_cores_call_run(trn_cores_rank *self, int op, const trni_
     if (core->failure.status) return core->failure.status;
     const trn_status status = trni_cores_call_begin(self, trni_cores_kind_of(op), op, ask, error);
     if (status) return status;
-    if (op == TRNI_CORES_PERMUTE && self->post->to < 0 && self->post->from < 0) { /* in no pair */
+    if (op == TRNI_CORES_PERMUTE && self->message->to < 0 && self->message->from < 0) { /* in no pair */
         core->instructions++;
         return TRN_OK;
     }
@@ -237,8 +239,8 @@ TRNI_FN void trni_cores_live(trn_cores_rank *self)
     const trn_status status = core->failure.status ? TRN_OK : work->kernel(self, work->user);
     if (status && !core->failure.status)
         trni_core_fail(core, trni_fail(&core->failure, status, "its kernel returned: %s", trn_status_text(status)));
-    self->post->instruction = core->instructions;
-    self->post->ready_s = core->time_s;
+    self->message->instruction = core->instructions;
+    self->message->ready_s = core->time_s;
 }
 
 /* ---- begin ---- */
@@ -274,8 +276,10 @@ TRNI_DRIVER trn_status trni_cores_check_net(trn_cores *cores)
         return trni_fail(error, TRN_EINVAL,
                          "ranks, cores_per_chip, lnc and threads are %d, %d, %d, %d; none is negative", a->ranks,
                          a->cores_per_chip, a->lnc, a->threads);
-    if (a->net) cores->net = *a->net;
-    else cores->net = trni_cores_default_net(core->generation, a->ranks, a->cores_per_chip);
+    if (a->net)
+        cores->net = *a->net;
+    else
+        cores->net = trni_cores_default_net(core->generation, a->ranks, a->cores_per_chip);
     if (!a->net && !cores->net.chips)
         return trni_fail(error, TRN_ELIMIT, "no system of %s has %d cores", trn_generation_name(core->generation),
                          a->ranks);
@@ -343,7 +347,7 @@ TRNI_FN void trni_cores_free(trn_cores *cores)
         trace->tracks = 0;
     }
     if (work) {
-        free(work->post);
+        free(work->message);
         free(work->call);
         free(work->member);
         free(work->mark);
@@ -376,7 +380,7 @@ TRNI_FN bool trni_cores_begin_trace(trn_cores *cores)
     const int64_t each = trni_ceil_div(trace->capacity > 0 ? trace->capacity : 1, here);
     work->event = (trn_trace_event *)malloc((size_t)each * (size_t)here * sizeof *work->event);
     work->names = (const char **)malloc(tracks * sizeof *work->names);
-    work->text = (char (*)[TRN_CORES_TRACK])malloc(tracks * sizeof *work->text);
+    work->text = (char(*)[TRN_CORES_TRACK])malloc(tracks * sizeof *work->text);
     if (!work->event || !work->names || !work->text) return false;
     for (size_t i = 0; i < tracks; i++) {
         snprintf(work->text[i], sizeof work->text[i], "r%d %s", (int)(i / TRN_CORES_TRACKS),
@@ -408,7 +412,7 @@ TRNI_DRIVER trn_status trni_cores_allocate(trn_cores *cores)
     cores->work = work;
     cores->rank = (trn_cores_rank *)calloc(n, sizeof *cores->rank);
     if (work) {
-        work->post = (trni_cores_post *)calloc(n, sizeof *work->post);
+        work->message = (trni_cores_message *)calloc(n, sizeof *work->message);
         work->call = (trni_cores_call *)calloc(n, sizeof *work->call);
         work->member = (int *)calloc(n * n, sizeof *work->member);
         work->mark = (uint8_t *)calloc(n * n, 1);
@@ -417,9 +421,9 @@ TRNI_DRIVER trn_status trni_cores_allocate(trn_cores *cores)
         work->target = (int *)calloc(n, sizeof *work->target);
         work->table = (uint32_t *)calloc(4 * n * n, sizeof *work->table);
     }
-    if (!work || !cores->rank || !work->post || !work->call || !work->member || !work->mark || !work->matched ||
-        !work->chip || !work->target || !work->table ||
-        !trni_cores_begin_trace(cores) || !trni_cores_begin_races(cores))
+    if (!work || !cores->rank || !work->message || !work->call || !work->member || !work->mark || !work->matched ||
+        !work->chip || !work->target || !work->table || !trni_cores_begin_trace(cores) ||
+        !trni_cores_begin_races(cores))
         return trni_fail(&cores->failure, TRN_ENOSPC, "could not allocate %d ranks", cores->ranks);
     return TRN_OK;
 }
@@ -435,10 +439,10 @@ TRNI_FN trn_status trni_cores_begin_rank(trn_cores *cores, int r)
     self->rank_id = r / cores->lnc;
     self->rank_ids = cores->ranks / cores->lnc;
     self->chip = trni_cores_chip(cores, r);
-    self->post = &cores->work->post[r];
+    self->message = &cores->work->message[r];
     self->call = &cores->work->call[r];
-    self->post->member = cores->work->member + (size_t)r * (size_t)cores->ranks;
-    self->post->table = cores->work->table + 4 * (size_t)r * (size_t)cores->ranks;
+    self->message->member = cores->work->member + (size_t)r * (size_t)cores->ranks;
+    self->message->table = cores->work->table + 4 * (size_t)r * (size_t)cores->ranks;
     self->call->mark = cores->work->mark + (size_t)r * (size_t)cores->ranks;
     args.memory = NULL;
     args.trace = cores->args.trace ? &self->call->trace : NULL;
@@ -454,19 +458,19 @@ TRNI_FN trn_status trni_cores_begin_rank(trn_cores *cores, int r)
 
 #if TRNI_PTHREADS
 /* What cannot be started has ended, and is the failure. */
-TRNI_FN void trni_cores_start(trn_cores *cores, trni_cores_gate *gate)
+TRNI_FN void trni_cores_start(trn_cores *cores, trni_cores_scheduler *scheduler)
 {
     const size_t stack_bytes = cores->args.stack_bytes ? cores->args.stack_bytes : (size_t)TRNI_CORES_STACK;
     for (int r = 0; r < cores->ranks; r++) {
         const bool here = trni_cores_here(cores, r);
         if (here && !cores->failure.status &&
-            trni_gate_start(gate, &cores->rank[r], trni_cores_live, stack_bytes))
+            trni_scheduler_start(scheduler, &cores->rank[r], trni_cores_live, stack_bytes))
             continue;
         if (here && !cores->failure.status)
             trni_fail(&cores->failure, TRN_ENOSPC,
                       "could not start a thread for rank %d of %d, with a stack of %zu bytes", r, cores->ranks,
                       stack_bytes);
-        cores->work->post[r].state = TRNI_CORES_ENDED;
+        cores->work->message[r].state = TRNI_CORES_ENDED;
     }
     if (cores->failure.status) trni_cores_fail(cores);
 }
@@ -474,18 +478,18 @@ TRNI_FN void trni_cores_start(trn_cores *cores, trni_cores_gate *gate)
 TRNI_FN trn_status trni_cores_run_threads(trn_cores *cores)
 {
     const int limit = cores->args.threads ? cores->args.threads : trni_threads();
-    trni_cores_gate *gate = trni_gate_make(cores->ranks, limit);
-    if (!gate)
+    trni_cores_scheduler *scheduler = trni_scheduler_make(cores->ranks, limit);
+    if (!scheduler)
         return trni_fail(&cores->failure, TRN_ENOSPC, "could not allocate the seats of %d kernels", cores->ranks);
-    cores->work->gate = gate;
-    trni_cores_start(cores, gate);
+    cores->work->scheduler = scheduler;
+    trni_cores_start(cores, scheduler);
     while (!cores->work->over) {
-        trni_gate_round(cores);
+        trni_scheduler_round(cores);
         trni_cores_settle(cores);
     }
-    trni_gate_round(cores); /* after a failure all run to their ends */
-    trni_gate_free(gate, cores->ranks);
-    cores->work->gate = NULL;
+    trni_scheduler_round(cores); /* after a failure all run to their ends */
+    trni_scheduler_free(scheduler, cores->ranks);
+    cores->work->scheduler = NULL;
     return cores->failure.status;
 }
 #else
@@ -501,7 +505,7 @@ TRNI_FN trn_status trni_cores_run_threads(trn_cores *cores)
 TRNI_FN trn_status trni_cores_run_alone(trn_cores *cores)
 {
     trni_cores_live(&cores->rank[0]);
-    cores->work->post[0].state = TRNI_CORES_ENDED;
+    cores->work->message[0].state = TRNI_CORES_ENDED;
     trni_cores_settle(cores);
     return cores->failure.status;
 }

@@ -9,15 +9,15 @@
 #ifndef TRNI_CORES_CORES_SHARED_H
 #define TRNI_CORES_CORES_SHARED_H
 
-#include "cores_gate.h"
+#include "cores_scheduler.h"
 
 TRNI_FN bool trni_cores_same_tensor(const trn_tensor *x, const trn_tensor *y)
 {
     return x->format == y->format && x->rank == y->rank && !memcmp(x->shape, y->shape, sizeof x->shape);
 }
 
-/* With the gate's lock. Cores that ask for other shapes by the same name get memory of their own until the end of the
- * round, when that is told: which of them asked first plays no part. */
+/* With the scheduler's lock. Cores that ask for other shapes by the same name get memory of their own until the end of
+ * the round, when that is told: which of them asked first plays no part. */
 TRNI_FN trn_tensor trni_cores_share(trn_cores_rank *self, const char *name, trn_tensor like, size_t bytes)
 {
     trni_cores *work = self->cores->work;
@@ -55,9 +55,9 @@ TRNI_FN trn_tensor trni_cores_hbm(trn_cores_rank *self, const char *name, trn_fo
         trni_core_fail(core, status);
         return trni_no_tensor();
     }
-    trni_gate_lock(self->cores);
+    trni_scheduler_lock(self->cores);
     t = trni_cores_share(self, name, t, bytes);
-    trni_gate_unlock(self->cores);
+    trni_scheduler_unlock(self->cores);
     if (t.rank) return trn_core_hbm(core, name, t);
     trni_core_fail(
         core, trni_fail(&core->failure, TRN_ENOSPC, "could not allocate HBM tensor '%.40s' of %zu bytes", name, bytes));

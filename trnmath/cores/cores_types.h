@@ -1,8 +1,8 @@
 /* cores/cores_types.h - what many cores consist of: what each asks of the others, and where it is.
  * Behind trn_cores.h. SPDX-License-Identifier: MIT
  *
- * DOES: holds a call as the others need to know it (a post: plain numbers, which may travel), and as its own core does
- *     (its operands).
+ * DOES: holds a call as the others need to know it (a message: plain numbers, which may travel), and as its own core
+ *     does (its operands).
  * DOES NOT: do anything.
  *
  * KNOWN FROM: -
@@ -44,18 +44,18 @@ typedef struct trni_cores_terms {
 } trni_cores_terms;
 
 /* A core's call, for all to see. */
-typedef struct trni_cores_post {
+typedef struct trni_cores_message {
     int state;
-    int64_t instruction;  /* of its core; where it has ended: how many there were */
-    double ready_s;       /* its data, and who executes; where it has ended: its core's time */
+    int64_t instruction; /* of its core; where it has ended: how many there were */
+    double ready_s;      /* its data, and who executes; where it has ended: its core's time */
     trni_cores_terms terms;
-    int list;             /* of the replica group */
-    int members;          /* of that list, in member[]: ranks in its order */
-    int to, from, pipe;   /* sendrecv: ranks; permute: rank_ids, -1 = none */
+    int list;               /* of the replica group */
+    int members;            /* of that list, in member[]: ranks in its order */
+    int to, from, pipe;     /* sendrecv: ranks; permute: rank_ids, -1 = none */
     int64_t elements, room; /* _v: of src and of dst */
-    int *member;          /* [ranks] */
-    uint32_t *table;      /* [4][ranks] _v: metadata by member */
-} trni_cores_post;
+    int *member;            /* [ranks] */
+    uint32_t *table;        /* [4][ranks] _v: metadata by member */
+} trni_cores_message;
 
 typedef union trni_cores_ask {
     trn_cores_barrier_args barrier;
@@ -71,11 +71,11 @@ typedef struct trni_cores_call {
     int tensors;
     trn_tensor src[TRN_CORES_TENSORS], dst[TRN_CORES_TENSORS]; /* as trn_collective.h takes them */
     trn_tensor src1[TRN_CORES_TENSORS];
-    trni_lane lane;       /* collectives of a core follow each other */
-    double waited_s;      /* in calls, for others, */
-    double late_s;        /* and others for this core, each counted */
-    trn_trace trace;      /* of this round */
-    uint8_t *mark;        /* [ranks] room for checks */
+    trni_lane lane;  /* collectives of a core follow each other */
+    double waited_s; /* in calls, for others, */
+    double late_s;   /* and others for this core, each counted */
+    trn_trace trace; /* of this round */
+    uint8_t *mark;   /* [ranks] room for checks */
     struct trni_cores_seat *seat;
 } trni_cores_call;
 
@@ -94,39 +94,39 @@ typedef struct trni_cores {
     trni_cores_cost cost[TRNI_CORES_COSTS];
     trn_cores_kernel *kernel;
     void *user;
-    bool over;             /* all have ended, or all know of a failure */
-    char *data;            /* what came from other processes in this round */
-    trni_cores_post *post; /* [ranks] */
-    trni_cores_call *call; /* [ranks] */
-    int *member;           /* [ranks][ranks] */
-    uint32_t *table;       /* [ranks][4][ranks] */
-    uint8_t *mark;         /* [ranks][ranks] */
-    bool *matched;         /* [ranks] */
-    int *chip;             /* [ranks] room for one list, */
-    int *target;           /* [ranks] and whom each sends to */
+    bool over;                    /* all have ended, or all know of a failure */
+    char *data;                   /* what came from other processes in this round */
+    trni_cores_message *message;  /* [ranks] */
+    trni_cores_call *call;        /* [ranks] */
+    int *member;                  /* [ranks][ranks] */
+    uint32_t *table;              /* [ranks][4][ranks] */
+    uint8_t *mark;                /* [ranks][ranks] */
+    bool *matched;                /* [ranks] */
+    int *chip;                    /* [ranks] room for one list, */
+    int *target;                  /* [ranks] and whom each sends to */
     struct trni_cores_race *race; /* [chips]; null: no two cores share HBM */
     trni_touches *touches;
     trn_trace_event *event;
-    const char **names;    /* of the trace's tracks, and */
-    char (*text)[TRN_CORES_TRACK]; /* where they stand */
+    const char **names;               /* of the trace's tracks, and */
+    char (*text)[TRN_CORES_TRACK];    /* where they stand */
     struct trni_cores_shared *shared; /* tensors of logical cores */
-    struct trni_cores_gate *gate;
+    struct trni_cores_scheduler *scheduler;
 } trni_cores;
 
 /* How a call is checked on its own core, matched, and carried out. */
 typedef struct trni_cores_kind {
     trni_order order;
-    int sbuf_dim;          /* collectives: the largest axis in SBUF; -1 = not in SBUF */
+    int sbuf_dim; /* collectives: the largest axis in SBUF; -1 = not in SBUF */
     trn_status (*check)(trn_cores_rank *self, trni_cores_call *call);
     void (*ready)(trn_cores_rank *self, trni_cores_call *call);
-    trn_status (*run)(trn_cores *cores, int first); /* all posts of its list are there, and alike */
+    trn_status (*run)(trn_cores *cores, int first); /* all messages of its list are there, and alike */
 } trni_cores_kind;
 
 /* A tensor that a logical core's cores share. */
 typedef struct trni_cores_shared {
     struct trni_cores_shared *next;
     char name[TRNI_TILE_NAME];
-    int rank_id, rank;     /* rank: the lowest that asked for it */
+    int rank_id, rank; /* rank: the lowest that asked for it */
     trn_tensor tensor;
 } trni_cores_shared;
 

@@ -12,7 +12,7 @@
 #ifndef TRNI_CORES_CORES_VALUES_H
 #define TRNI_CORES_CORES_VALUES_H
 
-#include "../network/ballot.h"
+#include "../network/signature.h"
 #include "cores_call.h"
 #include "cores_exchange.h"
 #include "cores_race.h"
@@ -36,7 +36,7 @@ TRNI_FN void trni_cores_note(trn_cores_rank *self, trn_engine engine, const trni
     trni_issue_note(issue);
     trni_issue_event(issue, engine, issue->order->name, when->start_s, when->seconds);
     self->core.instructions++;
-    self->post->state = TRNI_CORES_READY;
+    self->message->state = TRNI_CORES_READY;
 }
 
 /* Who has waited for whom until start_s. */
@@ -45,7 +45,7 @@ TRNI_FN void trni_cores_waited(trn_cores *cores, const int *member, int members,
     int last = 0;
     double all_s = 0;
     for (int i = 0; i < members; i++) {
-        const trni_cores_post *all = cores->work->post;
+        const trni_cores_message *all = cores->work->message;
         const double waited_s = start_s - all[member[i]].ready_s;
         cores->work->call[member[i]].waited_s += waited_s;
         all_s += waited_s;
@@ -54,57 +54,58 @@ TRNI_FN void trni_cores_waited(trn_cores *cores, const int *member, int members,
     cores->work->call[member[last]].late_s += all_s;
 }
 
-TRNI_FN double trni_cores_start_s(const trn_cores *cores, const trni_cores_post *post)
+TRNI_FN double trni_cores_start_s(const trn_cores *cores, const trni_cores_message *message)
 {
     double start_s = 0;
-    for (int i = 0; i < post->members; i++) start_s = fmax(start_s, cores->work->post[post->member[i]].ready_s);
+    for (int i = 0; i < message->members; i++)
+        start_s = fmax(start_s, cores->work->message[message->member[i]].ready_s);
     return start_s;
 }
 
 /* ---- collectives: the question ---- */
 
-TRNI_FN int64_t trni_cores_bytes(const trni_cores_post *post)
+TRNI_FN int64_t trni_cores_bytes(const trni_cores_message *message)
 {
-    const trni_cores_terms *t = &post->terms;
+    const trni_cores_terms *t = &message->terms;
     double bytes = 0;
     for (int i = 0; i < t->tensors; i++) {
         double n = (double)trn_format_bytes((trn_format)t->format[i]);
         for (int k = 0; k < t->rank[i]; k++) n *= (double)t->shape[i][k];
         bytes += n;
     }
-    if (t->op == TRNI_CORES_ALL_GATHER) bytes *= post->members;
+    if (t->op == TRNI_CORES_ALL_GATHER) bytes *= message->members;
     return (int64_t)fmin(bytes, (double)TRNI_MOST_BYTES);
 }
 
-TRNI_FN void trni_cores_question(const trn_cores *cores, const trni_cores_post *post, trn_collective op,
+TRNI_FN void trni_cores_question(const trn_cores *cores, const trni_cores_message *message, trn_collective op,
                                  trn_collective_args *a)
 {
-    const trni_cores_terms *t = &post->terms;
+    const trni_cores_terms *t = &message->terms;
     memset(a, 0, sizeof *a);
     a->net = &cores->net;
     a->op = op;
     a->algorithm = (trn_algorithm)t->algorithm;
-    a->ranks_per_chip = trni_cores_per_chip(cores, post);
+    a->ranks_per_chip = trni_cores_per_chip(cores, message);
     if (!a->ranks_per_chip) a->ranks_per_chip = 1; /* a permute's list, which is not asked for */
-    a->count = post->members / a->ranks_per_chip;
+    a->count = message->members / a->ranks_per_chip;
     a->chips = cores->work->chip;
     for (int i = 0; i < a->count; i++)
-        cores->work->chip[i] = trni_cores_chip(cores, post->member[i * a->ranks_per_chip]);
+        cores->work->chip[i] = trni_cores_chip(cores, message->member[i * a->ranks_per_chip]);
     a->accumulate = (trn_format)t->accumulate;
     a->rounding = (trn_rounding)t->rounding;
     a->sr_bits = t->sr_bits;
     a->seed = t->seed;
-    a->stream = t->stream + ((uint64_t)post->list << 32);
+    a->stream = t->stream + ((uint64_t)message->list << 32);
     a->calibration = cores->args.calibration;
     a->uncalibrated = cores->args.uncalibrated;
     a->isa = cores->args.core.isa;
-    a->bytes = trni_cores_bytes(post);
+    a->bytes = trni_cores_bytes(message);
 }
 
 /* Of a permute: all ranks of the run with the caller's program_id, whether they send or not. */
-TRNI_FN void trni_cores_question_all(const trn_cores *cores, const trni_cores_post *post, trn_collective_args *a)
+TRNI_FN void trni_cores_question_all(const trn_cores *cores, const trni_cores_message *message, trn_collective_args *a)
 {
-    trni_cores_question(cores, post, TRN_PERMUTE, a);
+    trni_cores_question(cores, message, TRN_PERMUTE, a);
     a->ranks_per_chip = cores->cores_per_chip / cores->lnc;
     a->count = cores->ranks / cores->cores_per_chip;
     for (int i = 0; i < a->count; i++) cores->work->chip[i] = trni_cores_chip(cores, i * cores->cores_per_chip);
@@ -112,16 +113,16 @@ TRNI_FN void trni_cores_question_all(const trn_cores *cores, const trni_cores_po
 }
 
 /* How many calls of this round use the same chips in the same way, this one among them. */
-TRNI_FN int trni_cores_sharers(const trn_cores *cores, const trni_cores_post *post)
+TRNI_FN int trni_cores_sharers(const trn_cores *cores, const trni_cores_message *message)
 {
     int sharers = 0;
     for (int r = 0; r < cores->ranks; r++) {
-        const trni_cores_post *p = &cores->work->post[r];
-        if (!cores->work->matched[r] || p->terms.op != post->terms.op) continue;
-        if (p->members != post->members || p->member[0] != r) continue;
+        const trni_cores_message *p = &cores->work->message[r];
+        if (!cores->work->matched[r] || p->terms.op != message->terms.op) continue;
+        if (p->members != message->members || p->member[0] != r) continue;
         bool same = true;
         for (int i = 0; i < p->members && same; i++)
-            same = trni_cores_chip(cores, p->member[i]) == trni_cores_chip(cores, post->member[i]);
+            same = trni_cores_chip(cores, p->member[i]) == trni_cores_chip(cores, message->member[i]);
         sharers += same;
     }
     return sharers > 1 ? sharers : 1;
@@ -173,7 +174,7 @@ TRNI_FN trn_status trni_cores_seconds(const trn_cores *cores, trn_collective_arg
 /* A call that has met, while it is carried out. */
 typedef struct trni_cores_deed {
     trn_cores *cores;
-    const trni_cores_post *post;
+    const trni_cores_message *message;
     int first, sharers;
     trn_collective_args a;
     trn_tensor *view; /* [2 n] what a.src and a.dst show */
@@ -186,9 +187,9 @@ TRNI_FN trn_status trni_deed_begin(trni_cores_deed *d, trn_cores *cores, int fir
     memset(d, 0, sizeof *d);
     d->cores = cores;
     d->first = first;
-    d->post = &cores->work->post[first];
-    d->sharers = trni_cores_sharers(cores, d->post);
-    trni_cores_question(cores, d->post, op, &d->a);
+    d->message = &cores->work->message[first];
+    d->sharers = trni_cores_sharers(cores, d->message);
+    trni_cores_question(cores, d->message, op, &d->a);
     d->a.error = &d->why;
     d->view = (trn_tensor *)calloc(2 * (size_t)cores->ranks, sizeof *d->view);
     if (!d->view) return trni_fail(&d->why, TRN_ENOSPC, "could not allocate the views of %d ranks", cores->ranks);
@@ -199,13 +200,13 @@ TRNI_FN trn_status trni_deed_begin(trni_cores_deed *d, trn_cores *cores, int fir
 
 TRNI_FN trni_cores_call *trni_deed_call(const trni_cores_deed *d, int member)
 {
-    return &d->cores->work->call[d->post->member[member]];
+    return &d->cores->work->call[d->message->member[member]];
 }
 
 /* The views of tensor i. */
 TRNI_FN void trni_deed_views(trni_cores_deed *d, int i)
 {
-    for (int k = 0; k < d->post->members; k++) {
+    for (int k = 0; k < d->message->members; k++) {
         d->a.src[k] = trni_deed_call(d, k)->src[i];
         d->a.dst[k] = trni_deed_call(d, k)->dst[i];
     }
@@ -214,26 +215,26 @@ TRNI_FN void trni_deed_views(trni_cores_deed *d, int i)
 /* The failure of a call that has met, with its name. */
 TRNI_FN trn_status trni_cores_met_badly(trn_cores *cores, int first, trn_status status, const trn_error *why)
 {
-    const trni_cores_post *post = &cores->work->post[first];
+    const trni_cores_message *message = &cores->work->message[first];
     return trni_fail(&cores->failure, status, "%s of rank %d and others (instruction %lld): %.180s",
-                     trni_cores_name(post->terms.op), first, (long long)post->instruction, why->text);
+                     trni_cores_name(message->terms.op), first, (long long)message->instruction, why->text);
 }
 
 /* Every member notes what came of it; or the run has failed. */
 TRNI_FN trn_status trni_deed_end(trni_cores_deed *d, trn_status status)
 {
-    const trni_cores_post *post = d->post;
+    const trni_cores_message *message = d->message;
     free(d->view);
     if (status) return trni_cores_met_badly(d->cores, d->first, status, &d->why);
-    const double start_s = trni_cores_start_s(d->cores, post);
+    const double start_s = trni_cores_start_s(d->cores, message);
     const trni_cores_when when = { start_s, d->seconds, start_s + d->seconds };
     trn_tensor all;
     memset(&all, 0, sizeof all);
-    trni_cores_waited(d->cores, post->member, post->members, start_s);
-    trni_race_met(d->cores, post->member, post->members, &all);
-    for (int i = 0; i < post->members; i++)
-        if (trni_cores_here(d->cores, post->member[i]))
-            trni_cores_note(&d->cores->rank[post->member[i]], TRN_ENGINE_COUNT, &when);
+    trni_cores_waited(d->cores, message->member, message->members, start_s);
+    trni_race_met(d->cores, message->member, message->members, &all);
+    for (int i = 0; i < message->members; i++)
+        if (trni_cores_here(d->cores, message->member[i]))
+            trni_cores_note(&d->cores->rank[message->member[i]], TRN_ENGINE_COUNT, &when);
     return TRN_OK;
 }
 
@@ -252,7 +253,7 @@ TRNI_FN trn_status trni_deed_copy(const trni_cores_deed *d, trn_tensor dst, trn_
 
 TRNI_FN trn_status trni_deed_fold(trni_cores_deed *d)
 {
-    const int n = d->post->members;
+    const int n = d->message->members;
     const trn_tensor *first = &d->a.src[0];
     const int64_t elements = trn_tensor_elements(*first);
     void *memory = malloc((size_t)elements * trn_format_bytes(first->format) + 1);
@@ -262,7 +263,7 @@ TRNI_FN trn_status trni_deed_fold(trni_cores_deed *d)
     const trn_tensor all = trn_tensor_nd(first->format, memory, first->rank, first->shape);
     const trn_tensor flat = trn_tensor_2d(first->format, memory, 1, elements);
     op.dst = op.data1 = flat;
-    op.op = (trn_alu)d->post->terms.alu;
+    op.op = (trn_alu)d->message->terms.alu;
     op.unlimited = true;
     op.isa = d->a.isa;
     op.error = d->a.error;
@@ -289,9 +290,9 @@ TRNI_FN trn_status trni_cores_run_collective(trn_cores *cores, int first, trn_co
 {
     trni_cores_deed d;
     trn_status status = trni_deed_begin(&d, cores, first, op);
-    const bool sums = d.post->terms.alu == TRN_ALU_ADD;
+    const bool sums = d.message->terms.alu == TRN_ALU_ADD;
     if (!status) status = trni_cores_seconds(cores, &d.a, d.sharers, &d.seconds);
-    for (int i = 0; i < d.post->terms.tensors && !status; i++) {
+    for (int i = 0; i < d.message->terms.tensors && !status; i++) {
         trni_deed_views(&d, i);
         if (!trn_tensor_elements(d.a.src[0])) continue;
         status = sums ? trn_collective_run(&d.a) : trni_deed_fold(&d);
@@ -299,10 +300,10 @@ TRNI_FN trn_status trni_cores_run_collective(trn_cores *cores, int first, trn_co
     return trni_deed_end(&d, status);
 }
 
-#define TRNI_CORES_RUN(name, op)                                                 \
-    TRNI_FN trn_status trni_cores_run_##name(trn_cores *cores, int first)        \
-    {                                                                            \
-        return trni_cores_run_collective(cores, first, op);                      \
+#define TRNI_CORES_RUN(name, op)                                                                                       \
+    TRNI_FN trn_status trni_cores_run_##name(trn_cores *cores, int first)                                              \
+    {                                                                                                                  \
+        return trni_cores_run_collective(cores, first, op);                                                            \
     }
 TRNI_CORES_RUN(all_reduce, TRN_ALL_REDUCE)
 TRNI_CORES_RUN(all_gather, TRN_ALL_GATHER)
@@ -314,24 +315,24 @@ TRNI_CORES_RUN(all_to_all, TRN_ALL_TO_ALL)
 
 TRNI_FN int64_t trni_deed_sends(const trni_cores_deed *d, int from, int to)
 {
-    return d->cores->work->post[d->post->member[from]].table[to];
+    return d->cores->work->message[d->message->member[from]].table[to];
 }
 
 /* Where in dst of member `to` what member `from` sends goes. */
 TRNI_FN int64_t trni_deed_place(const trni_cores_deed *d, int from, int to)
 {
-    const trni_cores_post *p = &d->cores->work->post[d->post->member[to]];
-    const int n = d->post->members;
-    return d->post->terms.has_rdispls ? (int64_t)p->table[3 * n + from] : p->room / n * from;
+    const trni_cores_message *p = &d->cores->work->message[d->message->member[to]];
+    const int n = d->message->members;
+    return d->message->terms.has_rdispls ? (int64_t)p->table[3 * n + from] : p->room / n * from;
 }
 
 TRNI_DRIVER trn_status trni_deed_fits(const trni_cores_deed *d, int from, int to)
 {
-    const int n = d->post->members, rank = d->post->member[to], other = d->post->member[from];
-    const trni_cores_post *p = &d->cores->work->post[rank];
+    const int n = d->message->members, rank = d->message->member[to], other = d->message->member[from];
+    const trni_cores_message *p = &d->cores->work->message[rank];
     const int64_t count = trni_deed_sends(d, from, to), place = trni_deed_place(d, from, to);
-    const int64_t room = d->post->terms.has_rdispls ? p->room - place : p->room / n;
-    if (d->post->terms.recv_counts_known && (int64_t)p->table[2 * n + from] != count)
+    const int64_t room = d->message->terms.has_rdispls ? p->room - place : p->room / n;
+    if (d->message->terms.recv_counts_known && (int64_t)p->table[2 * n + from] != count)
         return trni_fail(d->a.error, TRN_EINVAL, "rank %d expects %u elements of rank %d, which sends %lld", rank,
                          (unsigned)p->table[2 * n + from], other, (long long)count);
     if (count && count > room)
@@ -343,8 +344,8 @@ TRNI_DRIVER trn_status trni_deed_fits(const trni_cores_deed *d, int from, int to
 /* counts[n][n], then what everybody sends to everybody, packed, and once more as it arrives. */
 TRNI_FN trn_status trni_deed_exchange(trni_cores_deed *d)
 {
-    const int n = d->post->members;
-    const int64_t size = (int64_t)trn_format_bytes((trn_format)d->post->terms.format[0]);
+    const int n = d->message->members;
+    const int64_t size = (int64_t)trn_format_bytes((trn_format)d->message->terms.format[0]);
     trn_status status = TRN_OK;
     int64_t all = 0;
     for (int i = 0; i < n * n && !status; i++) {
@@ -357,7 +358,7 @@ TRNI_FN trn_status trni_deed_exchange(trni_cores_deed *d)
     char *at = (char *)(counts + (size_t)n * (size_t)n);
     for (int i = 0; i < n; i++) {
         const trn_tensor *src = &trni_deed_call(d, i)->src[0];
-        const uint32_t *table = d->cores->work->post[d->post->member[i]].table;
+        const uint32_t *table = d->cores->work->message[d->message->member[i]].table;
         d->a.src[i] = trn_tensor_1d(src->format, at, 0);
         for (int k = 0; k < n; k++) {
             const int64_t count = counts[i * n + k] = table[k];
@@ -379,8 +380,9 @@ TRNI_FN trn_status trni_deed_exchange(trni_cores_deed *d)
         const char *from = (const char *)d->a.dst[i].data;
         for (int k = 0; k < n; k++) {
             const int64_t bytes = counts[k * n + i] * size;
-            if (bytes) memcpy((char *)trni_deed_call(d, i)->dst[0].data + trni_deed_place(d, k, i) * size, from,
-                              (size_t)bytes);
+            if (bytes)
+                memcpy((char *)trni_deed_call(d, i)->dst[0].data + trni_deed_place(d, k, i) * size, from,
+                       (size_t)bytes);
             from += bytes;
         }
     }
@@ -391,7 +393,7 @@ TRNI_FN trn_status trni_deed_exchange(trni_cores_deed *d)
 /* Bytes of the even collective in which everybody has as much as the one with the most. */
 TRNI_FN int64_t trni_deed_most(const trni_cores_deed *d)
 {
-    const int n = d->post->members;
+    const int n = d->message->members;
     int64_t most = 0, largest = 0;
     for (int i = 0; i < n; i++) {
         int64_t sent = 0, received = 0;
@@ -403,14 +405,14 @@ TRNI_FN int64_t trni_deed_most(const trni_cores_deed *d)
         if (sent > most) most = sent;
         if (received > most) most = received;
     }
-    const int64_t elements = d->post->terms.op == TRNI_CORES_ALL_GATHER_V ? largest * n : most;
-    return elements * (int64_t)trn_format_bytes((trn_format)d->post->terms.format[0]);
+    const int64_t elements = d->message->terms.op == TRNI_CORES_ALL_GATHER_V ? largest * n : most;
+    return elements * (int64_t)trn_format_bytes((trn_format)d->message->terms.format[0]);
 }
 
 TRNI_FN trn_status trni_cores_run_v(trn_cores *cores, int first)
 {
     trni_cores_deed d;
-    const bool gather = cores->work->post[first].terms.op == TRNI_CORES_ALL_GATHER_V;
+    const bool gather = cores->work->message[first].terms.op == TRNI_CORES_ALL_GATHER_V;
     trn_status status = trni_deed_begin(&d, cores, first, gather ? TRN_ALL_GATHER : TRN_ALL_TO_ALL);
     d.a.bytes = trni_deed_most(&d);
     if (!status) status = trni_cores_seconds(cores, &d.a, d.sharers, &d.seconds);
@@ -424,24 +426,24 @@ TRNI_FN trn_status trni_cores_run_permute(trn_cores *cores, int first)
 {
     trni_cores_deed d;
     trn_status status = trni_deed_begin(&d, cores, first, TRN_PERMUTE);
-    trni_cores_question_all(cores, d.post, &d.a);
+    trni_cores_question_all(cores, d.message, &d.a);
     d.a.src = d.view;
     d.a.dst = d.view + cores->ranks;
     d.a.error = &d.why;
     for (int id = 0; id < cores->ranks; id++) cores->work->target[id] = -1;
-    for (int i = 0; i < d.post->members && !status; i++) {
-        const int rank = d.post->member[i], id = rank / cores->lnc;
-        const trni_cores_post *p = &cores->work->post[rank];
+    for (int i = 0; i < d.message->members && !status; i++) {
+        const int rank = d.message->member[i], id = rank / cores->lnc;
+        const trni_cores_message *p = &cores->work->message[rank];
         cores->work->target[id] = p->to;
         const int to = p->to < 0 ? rank : p->to * cores->lnc + rank % cores->lnc;
-        if (p->to >= 0 && cores->work->post[to].from != id)
+        if (p->to >= 0 && cores->work->message[to].from != id)
             status =
                 trni_fail(&d.why, TRN_EINVAL, "rank %d sends to rank %d, which does not receive from it", rank, to);
         d.a.src[id] = trni_deed_call(&d, i)->src[0];
         d.a.dst[id] = trni_deed_call(&d, i)->dst[0];
     }
     if (!status) status = trni_cores_seconds(cores, &d.a, d.sharers, &d.seconds);
-    if (!status && trni_cores_bytes(d.post)) status = trn_collective_run(&d.a);
+    if (!status && trni_cores_bytes(d.message)) status = trn_collective_run(&d.a);
     return trni_deed_end(&d, status);
 }
 
@@ -451,9 +453,9 @@ TRNI_FN trn_status trni_deed_sums(trni_cores_deed *d, int i, void **memory)
     const int64_t elements = trn_tensor_elements(d->a.src[0]);
     const size_t each = (size_t)elements * trn_format_bytes(d->a.src[0].format);
     trn_status status = TRN_OK;
-    *memory = malloc(each * (size_t)d->post->members + 1);
+    *memory = malloc(each * (size_t)d->message->members + 1);
     if (!*memory) return trni_fail(&d->why, TRN_ENOSPC, "could not allocate %lld elements", (long long)elements);
-    for (int k = 0; k < d->post->members && !status; k++) {
+    for (int k = 0; k < d->message->members && !status; k++) {
         trn_tensor srcs[2];
         trn_dma_compute_args sum;
         memset(&sum, 0, sizeof sum);
@@ -478,7 +480,7 @@ TRNI_FN trn_status trni_deed_sums_seconds(trni_cores_deed *d)
     trn_dma_cost cost;
     memset(&work, 0, sizeof work);
     work.generation = d->cores->args.core.generation;
-    work.bytes = 2.0 * (double)trni_cores_bytes(d->post);
+    work.bytes = 2.0 * (double)trni_cores_bytes(d->message);
     work.run_bytes = trni_fact(TRN_FACT_DESCRIPTOR);
     work.compute = true;
     const trn_status status = trn_dma_seconds(&work, &cost);
@@ -490,7 +492,7 @@ TRNI_FN trn_status trni_deed_sums_seconds(trni_cores_deed *d)
 /* The channels of one direction share its links, and those of the other have theirs. */
 TRNI_FN trn_status trni_deed_ring_seconds(trni_cores_deed *d, int odd)
 {
-    const trni_cores_terms *t = &d->post->terms;
+    const trni_cores_terms *t = &d->message->terms;
     double bytes = 0, seconds = 0;
     for (int i = 0; i < t->tensors; i++)
         if (t->channel[i] % 2 == odd)
@@ -507,15 +509,15 @@ TRNI_FN trn_status trni_cores_run_ring(trn_cores *cores, int first)
 {
     trni_cores_deed d;
     trn_status status = trni_deed_begin(&d, cores, first, TRN_PERMUTE);
-    const bool reduces = d.post->terms.op == TRNI_CORES_PERMUTE_IMPLICIT_REDUCE;
-    const int n = d.post->members;
+    const bool reduces = d.message->terms.op == TRNI_CORES_PERMUTE_IMPLICIT_REDUCE;
+    const int n = d.message->members;
     d.a.targets = cores->work->target;
     for (int odd = 0; odd < 2 && !status; odd++) {
         for (int k = 0; k < n; k++) cores->work->target[k] = (int)trni_ring_source(k, -1, n, odd);
         status = trni_deed_ring_seconds(&d, odd);
-        for (int i = 0; i < d.post->terms.tensors && !status; i++) {
+        for (int i = 0; i < d.message->terms.tensors && !status; i++) {
             void *sums = NULL;
-            if (d.post->terms.channel[i] % 2 != odd) continue;
+            if (d.message->terms.channel[i] % 2 != odd) continue;
             trni_deed_views(&d, i);
             if (!trn_tensor_elements(d.a.src[0])) continue;
             if (reduces) status = trni_deed_sums(&d, i, &sums);
@@ -529,7 +531,7 @@ TRNI_FN trn_status trni_cores_run_ring(trn_cores *cores, int first)
 
 /* ---- barrier ---- */
 
-/* What waits for `data` waits through its tenant; without data everything waits. */
+/* What waits for `data` waits through its allocation; without data everything waits. */
 TRNI_FN void trni_cores_hold(trn_cores_rank *self, double end_s)
 {
     trn_core *core = &self->core;
@@ -542,14 +544,14 @@ TRNI_FN void trni_cores_hold(trn_cores_rank *self, double end_s)
 /* A semaphore to the other cores of the chip; across chips, an all-reduce of no bytes. */
 TRNI_FN trn_status trni_cores_barrier_seconds(trn_cores *cores, int first, double *seconds)
 {
-    const trni_cores_post *post = &cores->work->post[first];
+    const trni_cores_message *message = &cores->work->message[first];
     trn_collective_args a;
     trn_error why;
-    *seconds = post->members > 1 ? cores->net.local_latency_s : 0;
-    if (trni_cores_chip(cores, post->member[0]) == trni_cores_chip(cores, post->member[post->members - 1]))
+    *seconds = message->members > 1 ? cores->net.local_latency_s : 0;
+    if (trni_cores_chip(cores, message->member[0]) == trni_cores_chip(cores, message->member[message->members - 1]))
         return TRN_OK;
     memset(&why, 0, sizeof why);
-    trni_cores_question(cores, post, TRN_ALL_REDUCE, &a);
+    trni_cores_question(cores, message, TRN_ALL_REDUCE, &a);
     a.bytes = 0;
     a.error = &why;
     const trn_status status = trni_cores_seconds(cores, &a, 1, seconds);
@@ -558,17 +560,17 @@ TRNI_FN trn_status trni_cores_barrier_seconds(trn_cores *cores, int first, doubl
 
 TRNI_FN trn_status trni_cores_run_barrier(trn_cores *cores, int first)
 {
-    const trni_cores_post *post = &cores->work->post[first];
-    const double start_s = trni_cores_start_s(cores, post);
+    const trni_cores_message *message = &cores->work->message[first];
+    const double start_s = trni_cores_start_s(cores, message);
     double seconds;
     const trn_status status = trni_cores_barrier_seconds(cores, first, &seconds);
     if (status) return status;
     const trni_cores_when when = { start_s, seconds, start_s + seconds };
-    trni_cores_waited(cores, post->member, post->members, start_s);
-    trni_race_met(cores, post->member, post->members, &cores->work->call[first].ask.barrier.data);
-    for (int i = 0; i < post->members; i++) {
-        if (!trni_cores_here(cores, post->member[i])) continue;
-        trn_cores_rank *member = &cores->rank[post->member[i]];
+    trni_cores_waited(cores, message->member, message->members, start_s);
+    trni_race_met(cores, message->member, message->members, &cores->work->call[first].ask.barrier.data);
+    for (int i = 0; i < message->members; i++) {
+        if (!trni_cores_here(cores, message->member[i])) continue;
+        trn_cores_rank *member = &cores->rank[message->member[i]];
         const trn_cores_barrier_args *a = &member->call->ask.barrier;
         trni_touches *touches = member->core.touches;
         member->core.touches = NULL; /* it uses nothing: it waits for those who do */
@@ -581,9 +583,9 @@ TRNI_FN trn_status trni_cores_run_barrier(trn_cores *cores, int first)
 
 /* ---- sendrecv ---- */
 
-TRNI_FN const trni_seen *trni_cores_seen(const trn_cores_rank *self, const trn_tensor *view)
+TRNI_FN const trni_core_operand *trni_cores_seen(const trn_cores_rank *self, const trn_tensor *view)
 {
-    return trni_issue_seen(&self->call->issue, view);
+    return trni_issue_operand(&self->call->issue, view);
 }
 
 /* One way. Returns when the last byte is there; `from`, `seconds`: when and how long the sender's DMA engines move. */
@@ -591,7 +593,7 @@ TRNI_FN trn_status trni_cores_send(trn_cores_rank *sender, trn_cores_rank *recei
                                    double *seconds)
 {
     const trn_cores_sendrecv_args *out = &sender->call->ask.sendrecv, *in = &receiver->call->ask.sendrecv;
-    const trni_seen *dst = trni_cores_seen(receiver, &in->dst), *src = trni_cores_seen(sender, &out->src);
+    const trni_core_operand *dst = trni_cores_seen(receiver, &in->dst), *src = trni_cores_seen(sender, &out->src);
     trn_dma_copy_args copy;
     trn_dma_work work;
     trn_dma_cost cost;
@@ -603,7 +605,7 @@ TRNI_FN trn_status trni_cores_send(trn_cores_rank *sender, trn_cores_rank *recei
     copy.error = &sender->core.failure;
     *from_s = ready_s;
     *seconds = 0;
-    if (!dst->tenant || !src->tenant) return TRN_OK; /* no elements */
+    if (!dst->allocation || !src->allocation) return TRN_OK; /* no elements */
     trn_status status = trn_dma_copy(&copy);
     if (status) return status;
     memset(&work, 0, sizeof work);
@@ -619,7 +621,7 @@ TRNI_FN trn_status trni_cores_send(trn_cores_rank *sender, trn_cores_rank *recei
 
 TRNI_FN trn_status trni_cores_run_sendrecv(trn_cores *cores, int first)
 {
-    trni_cores_post *all = cores->work->post;
+    trni_cores_message *all = cores->work->message;
     double ready_s = all[first].ready_s, end_s = 0, from_s, seconds;
     int members = 1;
     all[first].member[0] = first;

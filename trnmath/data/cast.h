@@ -130,10 +130,10 @@ typedef struct trni_encoder {
     trni_cast *cast, *cast_past; /* BF16, F16, TF32: values that need no rounding but nearest even; past the caches */
     bool clamp, round_sr;        /* what makes them such values */
     trni_sr sr;
-    trni_fast *fast;             /* all but special numbers, one code to each element; or NULL */
-    bool fast_past;              /* past the caches, too */
-    trni_codes *codes;           /* any mode; NULL: the codec */
-    bool always_field;           /* its field is never NULL */
+    trni_fast *fast;   /* all but special numbers, one code to each element; or NULL */
+    bool fast_past;    /* past the caches, too */
+    trni_codes *codes; /* any mode; NULL: the codec */
+    bool always_field; /* its field is never NULL */
     trni_rule rule;
 } trni_encoder;
 
@@ -290,8 +290,10 @@ TRNI_LEAN void trni_encoder_init_float(trni_encoder *e, const trn_format_info *t
     trni_rule_float(&e->rule, to);
     trni_rule_mode(&e->rule, to, how);
     e->codes = trni_codes_float_for(isa);
-    if (e->bytes > 1) trni_encoder_cast(e);
-    else trni_encoder_byte(e);
+    if (e->bytes > 1)
+        trni_encoder_cast(e);
+    else
+        trni_encoder_byte(e);
 }
 
 TRNI_DRIVER void trni_encoder_init(trni_encoder *e, const trn_format_info *to, trni_encoding how, trn_isa isa)

@@ -149,7 +149,7 @@ TRNI_INLINE void trni_clamp_body(uint32_t *__restrict bits, const void *__restri
     }
 }
 TRNI_DISPATCH_FAST(trni_clamp, (uint32_t *__restrict bits, const void *__restrict f32, size_t n, uint32_t max),
-                (bits, f32, n, max))
+                   (bits, f32, n, max))
 
 /* How stochastic rounding moves binary32 onto a format of the same exponent range, whose codes are the bits above
  * `cut`. With n random bits r: up iff floor(2^n · low / 2^cut) + r >= 2^n. Scaled to the width of the cut bits, n > cut
@@ -176,9 +176,9 @@ TRNI_INLINE void trni_round_sr_body(uint32_t *__restrict bits, const void *__res
     }
 }
 TRNI_DISPATCH_FAST(trni_round_sr,
-                (uint32_t *__restrict bits, const void *__restrict f32, const uint32_t *__restrict field, size_t n,
-                 trni_sr sr),
-                (bits, f32, field, n, sr))
+                   (uint32_t *__restrict bits, const void *__restrict f32, const uint32_t *__restrict field, size_t n,
+                    trni_sr sr),
+                   (bits, f32, field, n, sr))
 
 /* ---- to any format, in any mode: a code is a rounded integer ----
  *
@@ -304,9 +304,9 @@ TRNI_INLINE uint32_t trni_code_integer(uint32_t u, uint32_t field, const trni_ru
         body                                                                                                           \
     }                                                                                                                  \
     dispatch(name,                                                                                                     \
-               (const trni_rule *rule, void *__restrict code, const void *__restrict f32,                              \
-                const uint32_t *__restrict field, size_t n),                                                           \
-               (rule, code, f32, field, n))
+             (const trni_rule *rule, void *__restrict code, const void *__restrict f32,                                \
+              const uint32_t *__restrict field, size_t n),                                                             \
+             (rule, code, f32, field, n))
 #define TRNI_EACH(element)                                                                                             \
     for (size_t i = 0; i < n; i++) y[i] = element;
 
@@ -334,7 +334,7 @@ TRNI_INLINE void trni_narrow_body(void *__restrict dst, const uint32_t *__restri
         for (size_t i = 0; i < n; i++) half[i] = (uint16_t)code[i];
 }
 TRNI_DISPATCH(trni_narrow, (void *__restrict dst, const uint32_t *__restrict code, size_t n, size_t bytes),
-           (dst, code, n, bytes))
+              (dst, code, n, bytes))
 
 /* ---- the ways that matter most, each up to where it does not hold ---- */
 
@@ -466,7 +466,7 @@ TRNI_INLINE uint32_t trni_bits_from_word(uint32_t code, const trni_reading *r)
         for (size_t i = 0; i < n; i++) y[i] = element;                                                                 \
     }                                                                                                                  \
     dispatch(name, (const trni_reading *reading, void *__restrict f32, const void *__restrict src, size_t n),          \
-          (reading, f32, src, n))
+             (reading, f32, src, n))
 
 TRNI_READ(TRNI_DISPATCH_AVX2, trni_read_float, unsigned char, trni_bits_from_code(x[i], &r))
 TRNI_READ(TRNI_DISPATCH_AVX2, trni_read_scale, unsigned char, trni_bits_from_scale(x[i]))

@@ -20,7 +20,7 @@ typedef struct trni_iterator_axis {
 
 typedef struct trni_iterator {
     int rank;
-    int64_t places;                        /* product of the sizes */
+    int64_t places;                            /* product of the sizes */
     trni_iterator_axis axis[TRN_MAX_RANK + 1]; /* outermost first */
 } trni_iterator;
 

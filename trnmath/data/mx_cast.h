@@ -180,9 +180,9 @@ TRNI_INLINE void trni_mx_blocks_body(uint32_t *__restrict out, unsigned char *__
 }
 
 TRNI_DISPATCH(trni_mx_blocks,
-           (uint32_t *__restrict out, unsigned char *__restrict scale, const void *__restrict values, size_t n,
-            trni_mx_rule r, int32_t least),
-           (out, scale, values, n, r, least))
+              (uint32_t *__restrict out, unsigned char *__restrict scale, const void *__restrict values, size_t n,
+               trni_mx_rule r, int32_t least),
+              (out, scale, values, n, r, least))
 
 enum { TRNI_MX_BLOCKS = 48 }; /* that go through the kernels at once */
 
@@ -216,9 +216,9 @@ TRNI_INLINE void trni_mx_columns_body(uint32_t *__restrict out, unsigned char *_
 }
 
 TRNI_DISPATCH(trni_mx_columns,
-           (uint32_t *__restrict out, unsigned char *__restrict scale, const void *__restrict values, size_t n,
-            trni_mx_rule r, int32_t least),
-           (out, scale, values, n, r, least))
+              (uint32_t *__restrict out, unsigned char *__restrict scale, const void *__restrict values, size_t n,
+               trni_mx_rule r, int32_t least),
+              (out, scale, values, n, r, least))
 
 /* MXINT8 has no -128: its range is symmetric. */
 TRNI_INLINE void trni_mx_symmetric_body(unsigned char *code, size_t n)
@@ -235,10 +235,10 @@ typedef void trni_mx_both(const trni_encoder *e, char *__restrict y, unsigned ch
 
 /* And the way back: codes of floats as F16, which hardware converts, times a factor. */
 typedef struct trni_mx_half {
-    int up, sign_up;   /* shifts to F16's fields */
-    uint32_t keep;     /* of the magnitude, there */
+    int up, sign_up;    /* shifts to F16's fields */
+    uint32_t keep;      /* of the magnitude, there */
     uint32_t mask, max; /* of the magnitude, in the code; the largest finite one */
-    int rebias;        /* what the factor's exponent gets beside the scale's */
+    int rebias;         /* what the factor's exponent gets beside the scale's */
 } trni_mx_half;
 
 enum { TRNI_MX_TIMES_FIRST = 17, TRNI_MX_TIMES_LAST = 239 }; /* see below */
@@ -323,9 +323,9 @@ TRNI_INLINE void trni_mx_times_blocks_body(void *__restrict out, const uint32_t 
 }
 
 TRNI_DISPATCH(trni_mx_times_blocks,
-           (void *__restrict out, const uint32_t *__restrict x, const unsigned char *__restrict scale, size_t n,
-            int32_t unit),
-           (out, x, scale, n, unit))
+              (void *__restrict out, const uint32_t *__restrict x, const unsigned char *__restrict scale, size_t n,
+               int32_t unit),
+              (out, x, scale, n, unit))
 
 TRNI_INLINE void trni_mx_times_columns_body(void *__restrict out, const uint32_t *__restrict x,
                                             const unsigned char *__restrict scale, size_t n, int32_t unit)
@@ -345,9 +345,9 @@ TRNI_INLINE void trni_mx_times_columns_body(void *__restrict out, const uint32_t
 }
 
 TRNI_DISPATCH(trni_mx_times_columns,
-           (void *__restrict out, const uint32_t *__restrict x, const unsigned char *__restrict scale, size_t n,
-            int32_t unit),
-           (out, x, scale, n, unit))
+              (void *__restrict out, const uint32_t *__restrict x, const unsigned char *__restrict scale, size_t n,
+               int32_t unit),
+              (out, x, scale, n, unit))
 
 /* ---- the plan: both directions cut the views in the same way ----
  *
@@ -357,9 +357,9 @@ TRNI_DISPATCH(trni_mx_times_columns,
 
 typedef enum trni_mx_limit {
     TRNI_MX_PANEL = (int)TRN_MX_BLOCK * TRNI_MX_BLOCKS, /* elements of the larger kind of panel */
-    TRNI_MX_SHORT = 8,                             /* side by side pays from so many columns */
-    TRNI_MX_SPAN = 4,                              /* panels that a thread takes at once */
-    TRNI_MX_PARALLEL = 1 << 17                     /* elements from which threads pay for being woken */
+    TRNI_MX_SHORT = 8,                                  /* side by side pays from so many columns */
+    TRNI_MX_SPAN = 4,                                   /* panels that a thread takes at once */
+    TRNI_MX_PARALLEL = 1 << 17                          /* elements from which threads pay for being woken */
 } trni_mx_limit;
 
 typedef enum trni_mx_view { TRNI_MX_VALUES, TRNI_MX_CODES, TRNI_MX_SCALES, TRNI_MX_INDEX } trni_mx_view; /* of walks */
@@ -373,12 +373,12 @@ typedef struct trni_mx_plan {
     trni_iterator_axis k;      /* inside a block: steps from one element to the next */
     trni_iterator_axis run;    /* of a panel: blocks, or columns */
     trni_iterator_axis across; /* from one element of a line to the next: k again, or run */
-    int64_t pieces;        /* panels of a run */
+    int64_t pieces;            /* panels of a run */
     trni_iterator outer;
     trni_mx_rule rule;
     int32_t least;
     trni_encoder encode;
-    trni_mx_both *both; /* or NULL */
+    trni_mx_both *both;   /* or NULL */
     trni_mx_times *times; /* or NULL */
     trni_mx_half half;
     trni_decoder decode;
@@ -669,7 +669,7 @@ TRNI_DRIVER trn_status trni_mx_check_shapes(const trni_mx_views *v)
 }
 
 TRNI_DRIVER trn_status trni_mx_check_overlap(const trn_tensor *dst, const char *dst_name, const trn_tensor *other,
-                                         const char *other_name, trn_error *error)
+                                             const char *other_name, trn_error *error)
 {
     if (!trn_tensor_overlap(*dst, *other)) return TRN_OK;
     return trni_fail(error, TRN_EINVAL, "%s overlaps %s", dst_name, other_name);

@@ -114,8 +114,8 @@ TRNI_INLINE void trni_mx_join_body(void *__restrict words, const unsigned char *
 }
 
 TRNI_DISPATCH(trni_mx_join,
-           (void *__restrict words, const unsigned char *__restrict x, int64_t distance, size_t n, int bits),
-           (words, x, distance, n, bits))
+              (void *__restrict words, const unsigned char *__restrict x, int64_t distance, size_t n, int bits),
+              (words, x, distance, n, bits))
 
 TRNI_INLINE void trni_mx_split_body(unsigned char *__restrict y, const void *__restrict words, int64_t distance,
                                     size_t n, int bits)
@@ -130,8 +130,8 @@ TRNI_INLINE void trni_mx_split_body(unsigned char *__restrict y, const void *__r
 }
 
 TRNI_DISPATCH(trni_mx_split,
-           (unsigned char *__restrict y, const void *__restrict words, int64_t distance, size_t n, int bits),
-           (y, words, distance, n, bits))
+              (unsigned char *__restrict y, const void *__restrict words, int64_t distance, size_t n, int bits),
+              (y, words, distance, n, bits))
 
 typedef struct trni_mx_sbuf_plan {
     const trn_mx_sbuf_args *args;

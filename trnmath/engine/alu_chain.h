@@ -114,8 +114,9 @@ TRNI_INLINE void trni_chain_blocks_body(const trni_chain *c, trni_alu_all_fn *al
     }
 }
 TRNI_DISPATCH_BESIDE_AVX512(trni_chain_blocks,
-                         (const trni_chain *c, trni_alu_all_fn *all, void *r, const void *x, const void *y, size_t n),
-                         (c, all, r, x, y, n))
+                            (const trni_chain *c, trni_alu_all_fn *all, void *r, const void *x, const void *y,
+                             size_t n),
+                            (c, all, r, x, y, n))
 
 #if TRNI_X86 && TRNI_INTRINSICS
 #include "../simd/alu_chain_avx512.h"

@@ -103,7 +103,7 @@ TRNI_INLINE void trni_alu_all_body(trn_alu op, float *r, const float *x, const f
 #undef TRNI_ALU_CASE
 }
 TRNI_DISPATCH_BESIDE_AVX512(trni_alu_all, (trn_alu op, float *r, const float *x, const float *y, size_t n),
-                         (op, r, x, y, n))
+                            (op, r, x, y, n))
 #if TRNI_CLANG
 #pragma clang diagnostic pop
 #endif
@@ -190,7 +190,7 @@ TRNI_INLINE void trni_bits_all_body(trni_bits_kind kind, void *r, const void *x,
 #undef TRNI_BITS_CASE
 }
 TRNI_DISPATCH_AVX2(trni_bits_all, (trni_bits_kind kind, void *r, const void *x, const void *y, size_t n),
-                (kind, r, x, y, n))
+                   (kind, r, x, y, n))
 #undef TRNI_BITS_ROWS
 #undef TRNI_BITS_SHIFTS
 
@@ -206,16 +206,11 @@ typedef struct trni_bits_row {
 TRNI_FN const trni_bits_row *trni_bits_kernel_of(trn_alu op, size_t bytes)
 {
     static const trni_bits_row table[] = {
-        { TRN_ALU_INVERT, 0, true, TRNI_BITS_INVERT },
-        { TRN_ALU_BITWISE_AND, 0, true, TRNI_BITS_AND },
-        { TRN_ALU_BITWISE_OR, 0, true, TRNI_BITS_OR },
-        { TRN_ALU_BITWISE_XOR, 0, true, TRNI_BITS_XOR },
-        { TRN_ALU_LEFT_SHIFT, 1, false, TRNI_BITS_LEFT_8 },
-        { TRN_ALU_LEFT_SHIFT, 2, false, TRNI_BITS_LEFT_16 },
-        { TRN_ALU_LEFT_SHIFT, 4, false, TRNI_BITS_LEFT_32 },
-        { TRN_ALU_RIGHT_SHIFT, 1, false, TRNI_BITS_RIGHT_8 },
-        { TRN_ALU_RIGHT_SHIFT, 2, false, TRNI_BITS_RIGHT_16 },
-        { TRN_ALU_RIGHT_SHIFT, 4, false, TRNI_BITS_RIGHT_32 },
+        { TRN_ALU_INVERT, 0, true, TRNI_BITS_INVERT },         { TRN_ALU_BITWISE_AND, 0, true, TRNI_BITS_AND },
+        { TRN_ALU_BITWISE_OR, 0, true, TRNI_BITS_OR },         { TRN_ALU_BITWISE_XOR, 0, true, TRNI_BITS_XOR },
+        { TRN_ALU_LEFT_SHIFT, 1, false, TRNI_BITS_LEFT_8 },    { TRN_ALU_LEFT_SHIFT, 2, false, TRNI_BITS_LEFT_16 },
+        { TRN_ALU_LEFT_SHIFT, 4, false, TRNI_BITS_LEFT_32 },   { TRN_ALU_RIGHT_SHIFT, 1, false, TRNI_BITS_RIGHT_8 },
+        { TRN_ALU_RIGHT_SHIFT, 2, false, TRNI_BITS_RIGHT_16 }, { TRN_ALU_RIGHT_SHIFT, 4, false, TRNI_BITS_RIGHT_32 },
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (table[i].op == op && (table[i].counts_bytes || table[i].bytes == bytes)) return &table[i];

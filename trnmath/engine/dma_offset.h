@@ -100,8 +100,8 @@ TRNI_DRIVER trn_status trni_dma_offset_check(const trn_dma_offset *o, const trn_
 
 /* The view, moved; *moves becomes false where the number is out of bounds and such transfers are skipped: the view then
  * stays where it is. */
-TRNI_DRIVER trn_status trni_dma_offset_place(const trn_dma_offset *o, trn_tensor *view, trni_dma_side side,
-                                             bool skips, bool *moves, trn_error *error)
+TRNI_DRIVER trn_status trni_dma_offset_place(const trn_dma_offset *o, trn_tensor *view, trni_dma_side side, bool skips,
+                                             bool *moves, trn_error *error)
 {
     int64_t stride[TRN_MAX_RANK];
     trn_status status = trn_tensor_check(view, side.view, TRNI_INPUT, 0, error);

@@ -34,9 +34,9 @@ TRNI_FN trn_instruction trni_instruction_of(const void *args)
 /* ---- a view, opened ---- */
 
 enum {
-    TRNI_SPAN_CHUNK = 1024,          /* elements per pass: the buffers of four operands stay in the first cache */
-    TRNI_SPAN_PARALLEL = 1 << 17,    /* elements from which threads pay for being woken */
-    TRNI_SPAN_STREAM = 8 << 20       /* bytes of dst from which stores bypass the caches */
+    TRNI_SPAN_CHUNK = 1024,       /* elements per pass: the buffers of four operands stay in the first cache */
+    TRNI_SPAN_PARALLEL = 1 << 17, /* elements from which threads pay for being woken */
+    TRNI_SPAN_STREAM = 8 << 20    /* bytes of dst from which stores bypass the caches */
 };
 
 typedef struct trni_span_axis {
@@ -47,15 +47,15 @@ typedef struct trni_span {
     char *data;
     trn_format format;
     trn_isa isa;
-    size_t bytes;                /* of one element */
+    size_t bytes;                 /* of one element */
     int64_t partitions, elements; /* P, F */
-    int64_t partition_step;      /* bytes */
-    bool direct;                 /* chunks are runs of binary32 in memory */
-    bool stream;                 /* stores bypass the caches */
-    int rank;                    /* free axes after merging; the innermost is the last */
+    int64_t partition_step;       /* bytes */
+    bool direct;                  /* chunks are runs of binary32 in memory */
+    bool stream;                  /* stores bypass the caches */
+    int rank;                     /* free axes after merging; the innermost is the last */
     trni_span_axis axis[TRN_MAX_RANK];
-    trni_decoder decoder;        /* of inputs */
-    trni_encoder encoder;        /* of outputs: trni_span_round */
+    trni_decoder decoder; /* of inputs */
+    trni_encoder encoder; /* of outputs: trni_span_round */
     trn_rounding rounding;
     uint64_t seed, stream_number;
     int sr_bits;
@@ -178,8 +178,10 @@ TRNI_FN void trni_span_put(const trni_span *v, int64_t p, int64_t f, int64_t n, 
         const trni_span_piece r = trni_span_run(v, p, f + i);
         take = trni_min64(r.count, n - i);
         const char *src = from + i * (int64_t)v->bytes;
-        if (r.step == (int64_t)v->bytes && r.at != src) memmove(r.at, src, (size_t)take * v->bytes);
-        else if (r.at != src) trni_move(r.at, r.step, src, (int64_t)v->bytes, v->bytes, (size_t)take);
+        if (r.step == (int64_t)v->bytes && r.at != src)
+            memmove(r.at, src, (size_t)take * v->bytes);
+        else if (r.at != src)
+            trni_move(r.at, r.step, src, (int64_t)v->bytes, v->bytes, (size_t)take);
     }
 }
 
@@ -216,8 +218,10 @@ TRNI_FN void trni_span_encode(const trni_span *v, int64_t p, int64_t f, int64_t 
 TRNI_FN void trni_span_store(const trni_span *v, int64_t p, int64_t f, int64_t n, const void *codes)
 {
     char *at = v->data + p * v->partition_step + f * (int64_t)v->bytes;
-    if (v->stream) trni_stream(at, codes, (size_t)n * v->bytes, at, 0);
-    else trni_span_put(v, p, f, n, codes);
+    if (v->stream)
+        trni_stream(at, codes, (size_t)n * v->bytes, at, 0);
+    else
+        trni_span_put(v, p, f, n, codes);
 }
 
 /* The output cast of n results. */
@@ -293,7 +297,7 @@ typedef struct trni_frame {
 
 /* `fallback`: the generation that 0 stands for; `since`: the first one that has the instruction; `what`: its name. */
 TRNI_DRIVER trn_status trni_frame_begin(trni_frame *f, const trn_instruction *how, trn_generation fallback,
-                                    trn_generation since, const char *what)
+                                        trn_generation since, const char *what)
 {
     f->how = *how;
     f->isa = how->isa;
@@ -301,8 +305,8 @@ TRNI_DRIVER trn_status trni_frame_begin(trni_frame *f, const trn_instruction *ho
     f->partitions = f->elements = 0;
     f->core = trn_core_spec_of(how->generation == TRN_GENERATION_DEFAULT ? fallback : how->generation);
     if (!f->core)
-        return f->status = trni_fail(how->error, TRN_EINVAL, "generation is %d, not a generation",
-                                     (int)how->generation);
+        return f->status =
+                   trni_fail(how->error, TRN_EINVAL, "generation is %d, not a generation", (int)how->generation);
     if (f->core->generation < since)
         return f->status = trni_fail(how->error, TRN_EUNSUPPORTED, "%s is not available on %s", what,
                                      trn_generation_name(f->core->generation));
@@ -349,8 +353,10 @@ TRNI_DRIVER void trni_frame_format(trni_frame *f, trn_format format, const char 
 TRNI_DRIVER void trni_frame_view(trni_frame *f, const trn_tensor *t, const char *name, trni_use use)
 {
     if (f->status) return;
-    if (t->rank == 0) f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s is missing", name);
-    else f->status = trn_tensor_check(t, name, use, 0, f->how.error);
+    if (t->rank == 0)
+        f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s is missing", name);
+    else
+        f->status = trn_tensor_check(t, name, use, 0, f->how.error);
     if (!f->status) trni_frame_format(f, t->format, name);
     if (f->status || f->how.unlimited) return;
     const int64_t partition = trni_partition_elements(t, 0);
@@ -358,9 +364,9 @@ TRNI_DRIVER void trni_frame_view(trni_frame *f, const trn_tensor *t, const char 
         f->status = trni_fail(f->how.error, TRN_ELIMIT, "%s has %lld partitions; a tile has at most %d", name,
                               (long long)t->shape[0], TRN_PARTITIONS);
     else if ((double)partition * (double)trn_format_bytes(t->format) > f->core->sbuf_partition_bytes)
-        f->status = trni_fail(f->how.error, TRN_ELIMIT, "%s has %lld elements per partition; %s holds %.0f bytes", name,
-                              (long long)partition, trn_generation_name(f->core->generation),
-                              f->core->sbuf_partition_bytes);
+        f->status =
+            trni_fail(f->how.error, TRN_ELIMIT, "%s has %lld elements per partition; %s holds %.0f bytes", name,
+                      (long long)partition, trn_generation_name(f->core->generation), f->core->sbuf_partition_bytes);
 }
 
 /* dst decides about P and F. Call it first. A free axis may have step 0: its results go to one place, one after the
@@ -381,7 +387,7 @@ TRNI_DRIVER void trni_frame_dst(trni_frame *f, const trn_tensor *dst)
 
 /* `what` names the output that `t` may not meet. */
 TRNI_DRIVER void trni_frame_apart(trni_frame *f, const trn_tensor *out, const char *what, const trn_tensor *t,
-                              const char *name)
+                                  const char *name)
 {
     if (!f->status && trn_tensor_overlap(*out, *t))
         f->status = trni_fail(f->how.error, TRN_EINVAL, "%s overlaps %s", what, name);
@@ -400,16 +406,15 @@ TRNI_DRIVER void trni_frame_src(trni_frame *f, const trn_tensor *t, const char *
     if (f->status) return;
     const int64_t elements = trni_partition_elements(t, 0);
     if (t->shape[0] != f->partitions || (f->partitions && elements != f->elements))
-        f->status = trni_fail(f->how.error, TRN_ESHAPE,
-                              "%s has %lld partitions of %lld elements but dst has %lld of %lld", name,
-                              (long long)t->shape[0], (long long)elements, (long long)f->partitions,
-                              (long long)f->elements);
+        f->status = trni_fail(
+            f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements but dst has %lld of %lld", name,
+            (long long)t->shape[0], (long long)elements, (long long)f->partitions, (long long)f->elements);
     trni_frame_beside(f, t, name);
 }
 
 /* A view with its own number of elements in each of `partitions`. */
 TRNI_DRIVER void trni_frame_tile(trni_frame *f, const trn_tensor *t, const char *name, trni_use use, int64_t partitions,
-                             int64_t elements)
+                                 int64_t elements)
 {
     trni_frame_view(f, t, name, use);
     if (f->status) return;
@@ -426,10 +431,9 @@ TRNI_DRIVER void trni_frame_column(trni_frame *f, const trn_tensor *tile, const 
     if (f->status || tile->rank == 0) return;
     trni_frame_view(f, tile, name, TRNI_INPUT);
     if (!f->status && (tile->shape[0] != partitions || trn_tensor_elements(*tile) != partitions))
-        f->status = trni_fail(f->how.error, TRN_ESHAPE,
-                              "%s has %lld partitions of %lld elements; it takes one for each of %lld", name,
-                              (long long)tile->shape[0], (long long)trni_partition_elements(tile, 0),
-                              (long long)partitions);
+        f->status = trni_fail(
+            f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements; it takes one for each of %lld", name,
+            (long long)tile->shape[0], (long long)trni_partition_elements(tile, 0), (long long)partitions);
 }
 
 TRNI_FN void trni_column_init(trni_column *c, const trn_tensor *tile, float value, trn_isa isa)

@@ -269,7 +269,7 @@ TRNI_DRIVER void trni_stage_tensor(trni_stage *s, trn_alu op, bool reverse, cons
 
 /* Chunks have at most `most` elements. */
 TRNI_DRIVER void trni_stage_column(trni_stage *s, trn_alu op, bool reverse, const trn_tensor *tile, float value,
-                               int64_t most, trn_isa isa)
+                                   int64_t most, trn_isa isa)
 {
     trni_stage_op(s, op, reverse, isa);
     trni_column_init(&s->column, tile, value, isa);
@@ -786,7 +786,7 @@ TRNI_INLINE void trni_mask_body(uint32_t *__restrict mask, const void *codes, si
 }
 
 TRNI_DISPATCH(trni_mask, (uint32_t *__restrict mask, const void *codes, size_t bytes, bool zero, size_t n),
-           (mask, codes, bytes, zero, n))
+              (mask, codes, bytes, zero, n))
 
 /* r = x where mask, else y; elements of 1, 2 or 4 bytes. */
 #define TRNI_CHOOSE(type)                                                                                              \
@@ -808,7 +808,7 @@ TRNI_INLINE void trni_choose_body(void *r, const uint32_t *mask, const void *x, 
 #undef TRNI_CHOOSE
 
 TRNI_DISPATCH(trni_choose, (void *r, const uint32_t *mask, const void *x, const void *y, size_t bytes, size_t n),
-           (r, mask, x, y, bytes, n))
+              (r, mask, x, y, bytes, n))
 
 typedef struct trni_predicated_plan {
     trni_span dst, src, predicate;
@@ -865,8 +865,10 @@ TRN_API trn_status trn_tensor_copy_predicated(const trn_tensor_copy_predicated_a
     trni_span_init(&c.predicate, &args->predicate, f.isa);
     c.moves = args->src.rank != 0;
     c.reverse = args->reverse_pred;
-    if (c.moves) trni_span_init(&c.src, &args->src, f.isa);
-    else trni_constant_init(&c.constant, &c.dst, args->value);
+    if (c.moves)
+        trni_span_init(&c.src, &args->src, f.isa);
+    else
+        trni_constant_init(&c.constant, &c.dst, args->value);
     trni_span_each(c.dst.partitions, c.dst.elements, trni_predicated_chunk, &c);
     return TRN_OK;
 }
@@ -922,8 +924,10 @@ TRN_API trn_status trn_memset(const trn_memset_args *args)
     if (f.status || trni_frame_empty(&f)) return f.status;
     trni_span_output(&m.dst, &args->dst, &f);
     if (trni_span_flat(&m.dst)) trni_span_flatten(&m.dst);
-    if (args->is_integer) trni_memset_codes(&m.constant, args->integer, m.dst.bytes);
-    else trni_constant_init(&m.constant, &m.dst, args->value);
+    if (args->is_integer)
+        trni_memset_codes(&m.constant, args->integer, m.dst.bytes);
+    else
+        trni_constant_init(&m.constant, &m.dst, args->value);
     trni_span_each(m.dst.partitions, m.dst.elements, trni_memset_chunk, &m);
     return TRN_OK;
 }

@@ -133,8 +133,8 @@ TRNI_DRIVER void trni_shuffle_check_mask(trni_frame *f, const trn_nc_stream_shuf
         const int64_t last = TRNI_MOVE_ROWS * (quadrants - 1) + from;
         if (f->partitions > i && last >= has)
             f->status = trni_fail(args->error, TRN_EINVAL,
-                                  "shuffle_mask[%d] is %d, which is partition %lld of src; it has %lld",
-                                  i, from, (long long)last, (long long)has);
+                                  "shuffle_mask[%d] is %d, which is partition %lld of src; it has %lld", i, from,
+                                  (long long)last, (long long)has);
     }
 }
 
@@ -302,11 +302,11 @@ TRNI_DRIVER void trni_quantize_check_scale(trni_frame *f, const trn_tensor *scal
     if (f->status) return;
     const int64_t rows = scale->shape[0], has = trni_partition_elements(scale, n);
     if ((rows != p / TRNI_GROUP_ROWS && !trni_mx_is_tile(rows, p)) || has != n)
-        f->status = trni_fail(f->how.error, TRN_ESHAPE,
-                              "dst_scale has %lld partitions of %lld elements; it takes %lld of %lld, or as a scale "
-                              "tile %lld",
-                              (long long)rows, (long long)has, (long long)(p / TRNI_GROUP_ROWS), (long long)n,
-                              (long long)p);
+        f->status =
+            trni_fail(f->how.error, TRN_ESHAPE,
+                      "dst_scale has %lld partitions of %lld elements; it takes %lld of %lld, or as a scale "
+                      "tile %lld",
+                      (long long)rows, (long long)has, (long long)(p / TRNI_GROUP_ROWS), (long long)n, (long long)p);
 }
 
 TRNI_DRIVER trn_status trni_quantize_check(trni_frame *f, const trn_quantize_mx_args *args)
@@ -328,11 +328,10 @@ TRNI_DRIVER trn_status trni_quantize_check(trni_frame *f, const trn_quantize_mx_
                                      "of 4",
                                      (long long)p, (long long)n);
     if (args->dst.rank != 3 || args->dst.shape[0] != p || (p && args->dst.shape[1] != n / 4) || args->dst.shape[2] != 4)
-        return f->status = trni_fail(args->error, TRN_ESHAPE,
-                                     "dst has %lld by %lld by %lld elements; [P, F/4, 4] is %lld by %lld by 4",
-                                     (long long)args->dst.shape[0], (long long)args->dst.shape[1],
-                                     (long long)(args->dst.rank == 3 ? args->dst.shape[2] : 0), (long long)p,
-                                     (long long)n / 4);
+        return f->status = trni_fail(
+                   args->error, TRN_ESHAPE, "dst has %lld by %lld by %lld elements; [P, F/4, 4] is %lld by %lld by 4",
+                   (long long)args->dst.shape[0], (long long)args->dst.shape[1],
+                   (long long)(args->dst.rank == 3 ? args->dst.shape[2] : 0), (long long)p, (long long)n / 4);
     trni_quantize_check_scale(f, &args->dst_scale, p, n / TRNI_GROUP_SLOTS);
     trni_frame_apart(f, &args->dst, "dst", &args->src, "src");
     trni_frame_apart(f, &args->dst_scale, "dst_scale", &args->src, "src");

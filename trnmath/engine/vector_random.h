@@ -41,9 +41,9 @@
 #include "../trn_engine_state.h"
 
 typedef struct trn_rng_args {
-    TRN_INSTRUCTION_FIELDS;   /* engine: VECTOR (default), or GPSIMD from Trainium2 on */
-    trn_tensor dst;           /* [P, F] of integers */
-    trn_vector_state *state;  /* of the engine that draws; the other may be null */
+    TRN_INSTRUCTION_FIELDS;  /* engine: VECTOR (default), or GPSIMD from Trainium2 on */
+    trn_tensor dst;          /* [P, F] of integers */
+    trn_vector_state *state; /* of the engine that draws; the other may be null */
     trn_gpsimd_state *gpsimd;
 } trn_rng_args;
 
@@ -70,8 +70,8 @@ typedef struct trn_set_rng_seed_args {
 } trn_set_rng_seed_args;
 
 typedef struct trn_rand_set_state_args {
-    TRN_INSTRUCTION_FIELDS;   /* engine: GPSIMD (default), or VECTOR on Trainium3 */
-    trn_tensor src_seeds;     /* [P, 6] for GPSIMD, [P, 24] for VECTOR, U32: x y z w v d of each state; lanes 0..P-1 */
+    TRN_INSTRUCTION_FIELDS; /* engine: GPSIMD (default), or VECTOR on Trainium3 */
+    trn_tensor src_seeds;   /* [P, 6] for GPSIMD, [P, 24] for VECTOR, U32: x y z w v d of each state; lanes 0..P-1 */
     trn_vector_state *state;
     trn_gpsimd_state *gpsimd;
 } trn_rand_set_state_args;
@@ -144,11 +144,13 @@ TRNI_FN trni_draw_lanes trni_draw_lanes_of(trni_frame *f, trn_engine engine, trn
                               trn_engine_name(engine));
     else if (vector ? !state->seeded : !gpsimd->seeded)
         f->status = trni_fail(f->how.error, TRN_EINVAL, "%s was never seeded", name);
-    else if (!vector) l.gpsimd = gpsimd;
+    else if (!vector)
+        l.gpsimd = gpsimd;
     else if (f->core->generation >= TRN_TRAINIUM3) {
         l.xorwow = &state->xorwow;
         l.each = TRN_XORWOW_STATES;
-    } else l.lfsr = &state->lfsr;
+    } else
+        l.lfsr = &state->lfsr;
     return l;
 }
 
@@ -186,15 +188,18 @@ TRNI_INLINE void trni_gpsimd_words_body(trn_xorwow *lane, uint32_t *word, size_t
     }
 }
 
-TRNI_DISPATCH(trni_gpsimd_words, (trn_xorwow *lane, uint32_t *word, size_t steps), (lane, word, steps))
+TRNI_DISPATCH(trni_gpsimd_words, (trn_xorwow * lane, uint32_t *word, size_t steps), (lane, word, steps))
 
 /* The next steps of all lanes: [steps, 128, each]. */
 TRNI_FN void trni_draw_lanes_words(const trni_draw_lanes *l, uint32_t *word, int64_t steps)
 {
     const size_t n = (size_t)(steps * l->each * TRN_VECTOR_LANES);
-    if (l->gpsimd) trni_gpsimd_words_for(l->isa)(l->gpsimd->lane, word, (size_t)steps);
-    else if (l->lfsr) trn_lfsr_vector_words(l->lfsr, word, n, l->isa);
-    else trn_xorwow_vector_words(l->xorwow, word, n, l->isa);
+    if (l->gpsimd)
+        trni_gpsimd_words_for(l->isa)(l->gpsimd->lane, word, (size_t)steps);
+    else if (l->lfsr)
+        trn_lfsr_vector_words(l->lfsr, word, n, l->isa);
+    else
+        trn_xorwow_vector_words(l->xorwow, word, n, l->isa);
 }
 
 /* A step that somebody began by himself is brought to its end. */
@@ -227,7 +232,7 @@ TRNI_INLINE void trni_draw_turn_body(uint32_t *__restrict line, const uint32_t *
 }
 
 TRNI_DISPATCH(trni_draw_turn, (uint32_t *__restrict line, const uint32_t *__restrict word, size_t steps, size_t each),
-           (line, word, steps, each))
+              (line, word, steps, each))
 
 /* Use of n words by elements [f, f + n) of partition p. */
 typedef void trni_draw_work(const void *plan, int64_t p, int64_t f, int64_t n, uint32_t *word);
@@ -298,7 +303,7 @@ TRNI_INLINE void trni_rand_scale_body(float *__restrict x, const uint32_t *__res
 }
 
 TRNI_DISPATCH(trni_rand_scale, (float *__restrict x, const uint32_t *__restrict word, float width, size_t n),
-           (x, word, width, n))
+              (x, word, width, n))
 
 TRNI_INLINE void trni_rand_shift_body(float *x, float min, float max, size_t n)
 {
@@ -392,7 +397,7 @@ TRNI_INLINE void trni_drop_body(void *codes, const uint32_t *__restrict word, ui
 }
 
 TRNI_DISPATCH(trni_drop, (void *codes, const uint32_t *__restrict word, uint32_t last, size_t n, size_t bytes),
-           (codes, word, last, n, bytes))
+              (codes, word, last, n, bytes))
 
 typedef struct trni_drop_plan {
     trni_span dst, data;
@@ -488,8 +493,8 @@ TRN_API trn_status trn_set_rng_seed(const trn_set_rng_seed_args *args)
     if (trn_format_bytes(args->src_seeds.format) != sizeof seed)
         return trni_fail(args->error, TRN_EFORMAT, "src_seeds is %s; a seed has 32 bits",
                          trn_format_name(args->src_seeds.format));
-    if (!args->state) return trni_fail(args->error, TRN_EINVAL,
-                                       "state, which holds the vector engine's generators, is null");
+    if (!args->state)
+        return trni_fail(args->error, TRN_EINVAL, "state, which holds the vector engine's generators, is null");
     memcpy(&seed, args->src_seeds.data, sizeof seed);
     trn_lfsr_vector_seed(&args->state->lfsr, seed);
     trn_xorwow_vector_seed(&args->state->xorwow, seed);
@@ -502,7 +507,7 @@ TRNI_FN trn_engine trni_state_check(trni_frame *f, const void *args, const trn_t
                                     const void *state, const void *gpsimd)
 {
     const char *name = use == TRNI_INPUT ? "src_seeds" : "dst",
-        *what = use == TRNI_INPUT ? "rand_set_state" : "rand_get_state";
+               *what = use == TRNI_INPUT ? "rand_set_state" : "rand_get_state";
     const trn_instruction how = trni_instruction_of(args);
     (void)trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM2, what);
     const trn_engine engine = trni_frame_engine(f, TRN_ENGINE_GPSIMD, TRN_ENGINE_VECTOR, what);
@@ -516,8 +521,8 @@ TRNI_FN trn_engine trni_state_check(trni_frame *f, const void *args, const trn_t
     if (f->status) return engine;
     f->partitions = t->shape[0];
     if (t->format != TRN_U32)
-        f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; states are uint32", name,
-                              trn_format_name(t->format));
+        f->status =
+            trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; states are uint32", name, trn_format_name(t->format));
     else if (vector ? !state : !gpsimd)
         f->status = trni_fail(f->how.error, TRN_EINVAL, "%s, which holds the %s engine's generators, is null",
                               vector ? "state" : "gpsimd", trn_engine_name(engine));

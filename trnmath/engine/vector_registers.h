@@ -205,7 +205,7 @@ TRNI_FN void trni_producer_rows(const void *plan, int64_t p, int64_t n, void *ro
     const trni_producer *from = (const trni_producer *)plan;
     const trni_accumulation *a = from->sum;
     const bool kept = a->cmd != TRN_REDUCE_CMD_IDLE, sums = kept && a->cmd != TRN_REDUCE_CMD_RESET;
-    float (*const buffer)[TRNI_ROWS_CHUNK] = (float(*)[TRNI_ROWS_CHUNK])room;
+    float(*const buffer)[TRNI_ROWS_CHUNK] = (float(*)[TRNI_ROWS_CHUNK])room;
     trni_rows rows;
     rows.count = n;
     for (int64_t i = 0; i < n && kept; i++) rows.sum[i] = trni_accumulation_begin(a, p + i);

@@ -101,14 +101,20 @@ TRNI_INLINE void trni_max8_body(int32_t (*best)[TRNI_TRANSPOSED_LANES], const vo
         for (int lane = 0; lane < TRNI_TRANSPOSED_LANES; lane++) {
             int32_t t = trni_order_key(x[lane]), a;
 #define TRNI_STEP(j) a = m[j][lane], m[j][lane] = a > t ? a : t, t = a > t ? t : a
-            TRNI_STEP(0); TRNI_STEP(1); TRNI_STEP(2); TRNI_STEP(3);
-            TRNI_STEP(4); TRNI_STEP(5); TRNI_STEP(6); TRNI_STEP(7);
+            TRNI_STEP(0);
+            TRNI_STEP(1);
+            TRNI_STEP(2);
+            TRNI_STEP(3);
+            TRNI_STEP(4);
+            TRNI_STEP(5);
+            TRNI_STEP(6);
+            TRNI_STEP(7);
 #undef TRNI_STEP
         }
     memcpy(best, m, sizeof m);
 }
 
-TRNI_DISPATCH(trni_max8, (int32_t (*best)[TRNI_TRANSPOSED_LANES], const void *tile, size_t n), (best, tile, n))
+TRNI_DISPATCH(trni_max8, (int32_t(*best)[TRNI_TRANSPOSED_LANES], const void *tile, size_t n), (best, tile, n))
 
 /* Equal numbers have equal words. TRNI_MATCH_NAN is no word of the data, TRNI_MATCH_TAKEN none of the values. */
 #define TRNI_MATCH_NAN 0xffffffffu
@@ -132,11 +138,17 @@ TRNI_INLINE void trni_match8_body(uint32_t (*where)[TRNI_TRANSPOSED_LANES], uint
     for (size_t i = 0; i < n; i++, f++, x += TRNI_TRANSPOSED_LANES)
         for (int lane = 0; lane < TRNI_TRANSPOSED_LANES; lane++) {
             uint32_t t = trni_match_word(x[lane], TRNI_MATCH_TAKEN), hit;
-#define TRNI_STEP(j)                                                                                          \
-    hit = v[j][lane] == t ? 0xffffffffu : 0, w[j][lane] = (w[j][lane] & ~hit) | (f & hit), v[j][lane] |= hit, \
+#define TRNI_STEP(j)                                                                                                   \
+    hit = v[j][lane] == t ? 0xffffffffu : 0, w[j][lane] = (w[j][lane] & ~hit) | (f & hit), v[j][lane] |= hit,          \
     t = (t & ~hit) | (TRNI_MATCH_TAKEN & hit)
-            TRNI_STEP(0); TRNI_STEP(1); TRNI_STEP(2); TRNI_STEP(3);
-            TRNI_STEP(4); TRNI_STEP(5); TRNI_STEP(6); TRNI_STEP(7);
+            TRNI_STEP(0);
+            TRNI_STEP(1);
+            TRNI_STEP(2);
+            TRNI_STEP(3);
+            TRNI_STEP(4);
+            TRNI_STEP(5);
+            TRNI_STEP(6);
+            TRNI_STEP(7);
 #undef TRNI_STEP
         }
     memcpy(where, w, sizeof w);
@@ -249,8 +261,10 @@ TRNI_FN void trni_match_copy(const trni_search_plan *s, int64_t p)
     float buffer[TRNI_SPAN_CHUNK];
     for (int64_t f = 0; f < s->data.elements; f += TRNI_SPAN_CHUNK) {
         const int64_t n = trni_min64(TRNI_SPAN_CHUNK, s->data.elements - f);
-        if (s->same) trni_span_put(&s->dst, p, f, n, trni_span_bits(&s->data, p, f, n, buffer));
-        else trni_span_write(&s->dst, p, f, n, trni_span_read(&s->data, p, f, n, buffer));
+        if (s->same)
+            trni_span_put(&s->dst, p, f, n, trni_span_bits(&s->data, p, f, n, buffer));
+        else
+            trni_span_write(&s->dst, p, f, n, trni_span_read(&s->data, p, f, n, buffer));
     }
 }
 
@@ -263,8 +277,10 @@ TRNI_FN void trni_match_put_indices(const trni_search_plan *s, int64_t p, int la
         wide[j] = where[j][lane];
         narrow[j] = (uint16_t)wide[j];
     }
-    if (s->index.bytes == sizeof narrow[0]) trni_span_put(&s->index, p, 0, TRNI_TOP, narrow);
-    else trni_span_put(&s->index, p, 0, TRNI_TOP, wide);
+    if (s->index.bytes == sizeof narrow[0])
+        trni_span_put(&s->index, p, 0, TRNI_TOP, narrow);
+    else
+        trni_span_put(&s->index, p, 0, TRNI_TOP, wide);
 }
 
 TRNI_FN void trni_match_work(const void *plan, int64_t p, int64_t lanes, void *room)
@@ -305,9 +321,9 @@ TRNI_DRIVER trn_status trni_match_replace_check(trni_frame *f, const trn_nc_matc
     const bool indexes = args->dst_idx.rank != 0;
     if (trni_search_begin(f, args, &args->data, "data", "nc_match_replace8")) return f->status;
     if (indexes && f->core->generation == TRN_TRAINIUM1)
-        return f->status = trni_fail(args->error, TRN_EUNSUPPORTED,
-                                     "dst_idx of nc_match_replace8 is not available on %s",
-                                     trn_generation_name(TRN_TRAINIUM1));
+        return f->status =
+                   trni_fail(args->error, TRN_EUNSUPPORTED, "dst_idx of nc_match_replace8 is not available on %s",
+                             trn_generation_name(TRN_TRAINIUM1));
     trni_frame_tile(f, &args->vals, "vals", TRNI_INPUT, f->partitions, TRNI_TOP);
     trni_frame_dst(f, &args->dst);
     trni_frame_src(f, &args->data, "data");

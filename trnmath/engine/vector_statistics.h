@@ -125,7 +125,7 @@ TRNI_FN void trni_bn_stats_work(const void *plan, int64_t p, int64_t lanes, void
     for (int64_t f = 0; f < all; f += chunk) {
         const int64_t n = trni_min64(chunk, all - f);
         if (all > chunk) trni_transposed_read(&b->data, p, lanes, f, n, t); /* else it is there still */
-        trni_bn_square_for(b->data.isa)(tile, (const float (*)[TRNI_TRANSPOSED_LANES])mean, (size_t)n);
+        trni_bn_square_for(b->data.isa)(tile, (const float(*)[TRNI_TRANSPOSED_LANES])mean, (size_t)n);
         trni_bn_sum_for(b->data.isa)(square, tile, (size_t)n);
     }
     for (int lane = 0; lane < lanes; lane++) {
@@ -167,8 +167,7 @@ TRN_API trn_status trn_bn_stats(const trn_bn_stats_args *args)
                          (long long)f.elements, (int)TRN_BN_STATS_MAX);
     trni_frame_tile(&f, &args->dst, "dst", TRNI_OUTPUT, f.partitions, 6);
     trni_frame_apart(&f, &args->dst, "dst", &args->data, "data");
-    return f.status ? f.status
-                    : trni_bn_run(&f, &args->dst, &args->data, sizeof(trni_transposed), trni_bn_stats_work);
+    return f.status ? f.status : trni_bn_run(&f, &args->dst, &args->data, sizeof(trni_transposed), trni_bn_stats_work);
 }
 
 /* ---- bn_aggr ---- */
@@ -210,7 +209,7 @@ TRNI_FN void trni_bn_aggr_work(const void *plan, int64_t p, int64_t lanes, void 
         }
         const bool nothing = all[0] == 0.0f; /* or counts of both signs that cancel */
         const float result[2] = { nothing ? 0.0f : trni_alu_number(all[1]),
-                                 nothing ? 0.0f : trni_alu_number(all[2] / all[0]) };
+                                  nothing ? 0.0f : trni_alu_number(all[2] / all[0]) };
         trni_span_write(&b->dst, p, 0, 2, result);
     }
 }

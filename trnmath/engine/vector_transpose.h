@@ -27,7 +27,7 @@ typedef struct trni_transposed {
 /* The tile of elements [f, f + n) of partitions [p, p + lanes), n <= TRNI_TRANSPOSED_CHUNK; lanes that are not there
  * repeat the last. */
 TRNI_FN void trni_transposed_read(const trni_span *v, int64_t p, int64_t lanes, int64_t f, int64_t n,
-                                 trni_transposed *room)
+                                  trni_transposed *room)
 {
     const float *line[TRNI_TRANSPOSED_LANES];
     for (int lane = 0; lane < TRNI_TRANSPOSED_LANES; lane++)

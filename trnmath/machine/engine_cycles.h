@@ -29,23 +29,27 @@
 
 /* ---- numbers that are no instruction's own ---- */
 
-#define TRNI_FACTS(X)                                                                                                 \
-    X(DEPENDENT, 100, "cycles", DOCUMENTED, TRNI_NKI1 " (Vector engine, cost model): a short instruction, or one "     \
-      "that reads what the one right before it wrote")                                                                 \
+#define TRNI_FACTS(X)                                                                                                  \
+    X(DEPENDENT, 100, "cycles", DOCUMENTED,                                                                            \
+      TRNI_NKI1 " (Vector engine, cost model): a short instruction, or one "                                           \
+                "that reads what the one right before it wrote")                                                       \
     X(SHORT, 64, "elements", ASSUMED, "far fewer than 128: the guide has no bound; this is the shortest instruction")  \
     X(REGISTERS, 64, "cycles", DOCUMENTED, TRNI_NKI1 " (pipelined reduction): to write the registers out")             \
     X(FAR_STRIDE, 16, "bytes", DOCUMENTED, TRNI_NKI1 " (access pattern): beyond it half the bandwidth")                \
-    X(INDIRECT, 64, "cycles", ASSUMED, "for each indirect view, to read its index: as the shortest instruction; no "   \
+    X(INDIRECT, 64, "cycles", ASSUMED,                                                                                 \
+      "for each indirect view, to read its index: as the shortest instruction; no "                                    \
       "number is published")                                                                                           \
-    X(REGISTER, 64, "cycles", ASSUMED, "between a sequencer's register and SBUF, of VectorE's clock: as the shortest " \
+    X(REGISTER, 64, "cycles", ASSUMED,                                                                                 \
+      "between a sequencer's register and SBUF, of VectorE's clock: as the shortest "                                  \
       "instruction; no number is published")                                                                           \
-    X(BRANCH, 64, "cycles", ASSUMED, "from a register that is known to the instruction that depends on it: the same") \
+    X(BRANCH, 64, "cycles", ASSUMED, "from a register that is known to the instruction that depends on it: the same")  \
     X(SEMAPHORE, 0, "cycles", ASSUMED, "between engines: no number is published")                                      \
     X(DGE, 600e-9, "s", DOCUMENTED, TRNI_NKI2 " (descriptor generation engine): per instruction, in hardware")         \
     X(DGES, 2, "units", DOCUMENTED, TRNI_NKI2 " (descriptor generation engine)")                                       \
     X(SOFTWARE_DGE, 600e-9, "s", ASSUMED, "of GpSimd's time per instruction: as the hardware's, nothing is published") \
     X(DESCRIPTOR, 4096, "bytes", DOCUMENTED, TRNI_DMA_PEAK ": from here on larger ones are no faster")                 \
-    X(SMALLEST, 512, "bytes", ASSUMED, "a shorter descriptor costs as much; the guide only says that 2 KiB and more "  \
+    X(SMALLEST, 512, "bytes", ASSUMED,                                                                                 \
+      "a shorter descriptor costs as much; the guide only says that 2 KiB and more "                                   \
       "are recommended")                                                                                               \
     X(TRANSPOSE, 0.9, "share", DOCUMENTED, TRNI_NKI2 " (DMA transpose): of the rate of copies, from HBM")              \
     X(TRANSPOSE_SBUF, 0.5, "share", DOCUMENTED, TRNI_NKI2 " (DMA transpose): within SBUF")                             \
@@ -55,7 +59,7 @@ typedef enum trn_fact {
 #define TRNI_X(id, value, unit, known, where) TRN_FACT_##id,
     TRNI_FACTS(TRNI_X)
 #undef TRNI_X
-    TRN_FACT_COUNT
+        TRN_FACT_COUNT
 } trn_fact;
 
 typedef struct trn_engine_fact {
@@ -79,14 +83,15 @@ typedef struct trn_engine_work trn_engine_work;
 #define TRNI_AS_OTHERS "no cost is published: as other instructions with as many inputs (" TRNI_NKI1 ", cost model)"
 #define TRNI_GPSIMD_OTHERS "no cost is published: the start of iota, an element per partition and cycle"
 
-#define TRNI_RULES(X)                                                                                                 \
+#define TRNI_RULES(X)                                                                                                  \
     X(TENSOR_SCALAR, "tensor_scalar", VECTOR, 1, 0, 64, copy, DOCUMENTED, TRNI_OLD "; faster modes: " TRNI_NKI2)       \
     X(TENSOR_COPY, "tensor_copy", VECTOR, 1, 0, 64, copy, DOCUMENTED, TRNI_OLD "; faster modes: " TRNI_NKI2)           \
     X(TENSOR_TENSOR, "tensor_tensor", VECTOR, 2, 0, 64, pair, DOCUMENTED, TRNI_OLD "; faster modes: " TRNI_NKI2)       \
     X(SCALAR_TENSOR_TENSOR, "scalar_tensor_tensor", VECTOR, 2, 0, 64, fused, DOCUMENTED, TRNI_OLD)                     \
     X(TENSOR_COPY_PREDICATED, "tensor_copy_predicated", VECTOR, 2, 0, 64, psum, DOCUMENTED, TRNI_OLD)                  \
     X(MEMSET, "memset", VECTOR, 1, 0, 64, zero, DOCUMENTED, TRNI_OLD)                                                  \
-    X(RECIPROCAL, "reciprocal", VECTOR, 8, 0, 64, none, DOCUMENTED, "Neuron SDK, nki.api.shared.rst (supported "       \
+    X(RECIPROCAL, "reciprocal", VECTOR, 8, 0, 64, none, DOCUMENTED,                                                    \
+      "Neuron SDK, nki.api.shared.rst (supported "                                                                     \
       "functions)")                                                                                                    \
     X(TENSOR_REDUCE, "tensor_reduce", VECTOR, 1, 0, 64, narrow, DOCUMENTED, TRNI_OLD " (the minimum: assumed)")        \
     X(TENSOR_SCALAR_REDUCE, "tensor_scalar_reduce", VECTOR, 1, 64, 64, none, DOCUMENTED, TRNI_OLD)                     \
@@ -110,21 +115,25 @@ typedef struct trn_engine_work trn_engine_work;
     X(RAND_STATE, "rand_set_state, rand_get_state", VECTOR, 1, 0, 64, none, ASSUMED, TRNI_AS_OTHERS)                   \
     X(ACTIVATION, "activation", SCALAR, 1, 0, 64, none, DOCUMENTED, TRNI_OLD)                                          \
     X(ACTIVATE2, "activate2", SCALAR, 1, 0, 64, none, ASSUMED, "as activation")                                        \
-    X(SCALAR_COPY, "tensor_copy on ScalarE", SCALAR, 1, 0, 64, scalar, DOCUMENTED, TRNI_OLD "; twice as fast: "        \
-      TRNI_NKI3)                                                                                                       \
+    X(SCALAR_COPY, "tensor_copy on ScalarE", SCALAR, 1, 0, 64, scalar, DOCUMENTED,                                     \
+      TRNI_OLD "; twice as fast: " TRNI_NKI3)                                                                          \
     X(SCALAR_TENSOR_SCALAR, "tensor_scalar on ScalarE", SCALAR, 1, 0, 64, scalar, DOCUMENTED, TRNI_NKI3)               \
-    X(GPSIMD_TENSOR_TENSOR, "tensor_tensor on GpSimdE", GPSIMD, 2, 150, 0, none, ASSUMED, "no cost is published: the " \
+    X(GPSIMD_TENSOR_TENSOR, "tensor_tensor on GpSimdE", GPSIMD, 2, 150, 0, none, ASSUMED,                              \
+      "no cost is published: the "                                                                                     \
       "start of iota, and two inputs through a port of one element per partition and cycle")                           \
     X(GPSIMD_TENSOR_SCALAR, "tensor_scalar on GpSimdE", GPSIMD, 1, 150, 0, none, ASSUMED, TRNI_GPSIMD_OTHERS)          \
     X(GPSIMD_COPY, "tensor_copy, memset on GpSimdE", GPSIMD, 1, 150, 0, none, ASSUMED, TRNI_GPSIMD_OTHERS)             \
-    X(GPSIMD_POWER, "power, rsqrt", GPSIMD, 4, 150, 0, none, DOCUMENTED, "Neuron SDK, nki.api.shared.rst: rsqrt has "  \
+    X(GPSIMD_POWER, "power, rsqrt", GPSIMD, 4, 150, 0, none, DOCUMENTED,                                               \
+      "Neuron SDK, nki.api.shared.rst: rsqrt has "                                                                     \
       "a quarter of ScalarE's throughput (power: assumed)")                                                            \
     X(IOTA, "iota", GPSIMD, 1, 150, 0, none, DOCUMENTED, TRNI_OLD)                                                     \
     X(AFFINE_SELECT, "affine_select", GPSIMD, 1, 150, 0, none, DOCUMENTED, TRNI_OLD)                                   \
-    X(LOCAL_GATHER, "local_gather", GPSIMD, 1, 150, 0, none, DOCUMENTED, TRNI_OLD " (the constant of each dtype: "     \
-      "assumed to be 1)")                                                                                              \
+    X(LOCAL_GATHER, "local_gather", GPSIMD, 1, 150, 0, none, DOCUMENTED,                                               \
+      TRNI_OLD " (the constant of each dtype: "                                                                        \
+               "assumed to be 1)")                                                                                     \
     X(NC_N_GATHER, "nc_n_gather", GPSIMD, 1, 150, 0, none, ASSUMED, TRNI_GPSIMD_OTHERS)                                \
-    X(TENSOR_PARTITION_REDUCE, "tensor_partition_reduce", GPSIMD, 8, 150, 0, none, ASSUMED, "no cost is published: "   \
+    X(TENSOR_PARTITION_REDUCE, "tensor_partition_reduce", GPSIMD, 8, 150, 0, none, ASSUMED,                            \
+      "no cost is published: "                                                                                         \
       "16 partitions in each of 8 processors, then those 8: four and three steps of halving, and a store")             \
     X(NONZERO_WITH_COUNT, "nonzero_with_count", GPSIMD, 1, 150, 0, none, ASSUMED, TRNI_GPSIMD_OTHERS)                  \
     X(SEQUENCE_BOUNDS, "sequence_bounds", GPSIMD, 1, 150, 0, none, ASSUMED, TRNI_GPSIMD_OTHERS)                        \
@@ -137,7 +146,7 @@ typedef enum trn_rule {
 #define TRNI_X(id, name, engine, per_element, fixed, minimum, speed, known, where) TRN_RULE_##id,
     TRNI_RULES(TRNI_X)
 #undef TRNI_X
-    TRN_RULE_COUNT,
+        TRN_RULE_COUNT,
     TRN_RULE_NONE = TRN_RULE_COUNT
 } trn_rule;
 
@@ -146,9 +155,9 @@ typedef enum trni_clock { TRNI_CLOCK_VECTOR, TRNI_CLOCK_SCALAR, TRNI_CLOCK_GPSIM
 typedef struct trn_engine_rule {
     const char *name, *engine;
     trni_clock clock;
-    double per_element, fixed, minimum;               /* cycles */
+    double per_element, fixed, minimum; /* cycles */
     double (*speed_up)(const trn_engine_work *work);
-    const char *speeds;                               /* which speed-ups there are */
+    const char *speeds; /* which speed-ups there are */
     trn_provenance known;
     const char *where;
 } trn_engine_rule;
@@ -156,18 +165,18 @@ typedef struct trn_engine_rule {
 struct trn_engine_work {
     trn_rule rule;
     trn_generation generation;
-    double elements;     /* per partition, of the longest operand; topk: n of the search */
-    double more_cycles;  /* topk: K; a custom operator's estimate */
-    bool all_16bit;      /* BF16 or F16: inputs and outputs */
-    bool all_fast;       /* the same, or FP8, which counts on Trainium3 */
+    double elements;    /* per partition, of the longest operand; topk: n of the search */
+    double more_cycles; /* topk: K; a custom operator's estimate */
+    bool all_16bit;     /* BF16 or F16: inputs and outputs */
+    bool all_fast;      /* the same, or FP8, which counts on Trainium3 */
     bool all_bf16;
-    bool scattered;      /* an innermost step is not one element */
-    bool far_stride;     /* an innermost step is beyond 16 bytes */
+    bool scattered;  /* an innermost step is not one element */
+    bool far_stride; /* an innermost step is beyond 16 bytes */
     int psum_inputs, psum_outputs;
-    bool simple;         /* the operators that the row's fast case asks for */
-    bool zero;           /* memset: to 0 */
-    bool registers;      /* the result of a reduction is written out by a second instruction */
-    bool dependent;      /* reads what the instruction right before it wrote, or both are short */
+    bool simple;    /* the operators that the row's fast case asks for */
+    bool zero;      /* memset: to 0 */
+    bool registers; /* the result of a reduction is written out by a second instruction */
+    bool dependent; /* reads what the instruction right before it wrote, or both are short */
 };
 
 /* ---- speed-ups ---- */
@@ -189,11 +198,11 @@ TRN_API trn_status trn_engine_cycles(const trn_engine_work *work, trn_engine_cos
 
 typedef struct trn_dma_work {
     trn_generation generation;
-    double bytes;         /* moved: the larger of both sides */
-    double run_bytes;     /* that follow each other on both sides */
-    double wire;          /* bytes on the wire / bytes, Trainium1's compression; 0 = 1 */
+    double bytes;     /* moved: the larger of both sides */
+    double run_bytes; /* that follow each other on both sides */
+    double wire;      /* bytes on the wire / bytes, Trainium1's compression; 0 = 1 */
     bool transpose, from_sbuf;
-    bool compute;         /* sums on the way */
+    bool compute;            /* sums on the way */
     bool software, hardware; /* who makes the descriptors; neither: they lie ready */
 } trn_dma_work;
 
@@ -277,7 +286,7 @@ TRNI_FN double trni_speed_scalar(const trn_engine_work *w)
 #define TRNI_SPEEDS_none "none"
 #define TRNI_SPEEDS_copy "Trainium2 on, 16-bit floats: 4 within SBUF, 2 if scattered or one side is in PSUM"
 
-#define TRNI_SPEEDS_pair \
+#define TRNI_SPEEDS_pair                                                                                               \
     "2 if one input is in PSUM, or for BF16 add, subtract, multiply; Trainium2 on: for 16-bit floats in SBUF"
 
 #define TRNI_SPEEDS_psum "2 if one operand is in PSUM"
@@ -291,9 +300,9 @@ TRN_API const trn_engine_rule *trn_engine_rule_of(trn_rule rule)
 #define TRNI_NAME_VECTOR "VectorE"
 #define TRNI_NAME_SCALAR "ScalarE"
 #define TRNI_NAME_GPSIMD "GpSimdE"
-#define TRNI_X(id, name, engine, per_element, fixed, minimum, speed, known, where)                               \
-    { name, TRNI_NAME_##engine, TRNI_CLOCK_##engine, per_element, fixed, minimum, trni_speed_##speed, \
-      TRNI_SPEEDS_##speed, TRN_##known, where },
+#define TRNI_X(id, name, engine, per_element, fixed, minimum, speed, known, where)                                     \
+    { name,    TRNI_NAME_##engine, TRNI_CLOCK_##engine, per_element, fixed,                                            \
+      minimum, trni_speed_##speed, TRNI_SPEEDS_##speed, TRN_##known, where },
     static const trn_engine_rule table[TRN_RULE_COUNT] = { TRNI_RULES(TRNI_X) };
 #undef TRNI_X
 #undef TRNI_NAME_VECTOR

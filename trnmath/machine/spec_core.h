@@ -55,57 +55,57 @@ typedef struct trn_source {
 
 /* ---- one NeuronCore ---- */
 
-#define TRNI_CORE_FIELDS(X)                                                                                          \
-    X(int, pe_rows, "rows")                          /* the systolic array; its rows are the contraction axis K, */  \
-    X(int, pe_columns, "columns")                    /* its columns the free axis of the stationary operand */       \
-    X(int, max_k, "rows")                            /* limits of one matrix instruction: rows of both operands; */  \
-    X(int, max_m, "columns")                         /* free size of the stationary operand */                       \
-    X(int, f32_passes, "passes")                     /* cycles of an F32 matmul over those of a BF16 one */          \
-    X(int, f32_onezero_passes, "passes")            /* when one operand is known to hold zeros and ones; */          \
-    X(int, fp32r_passes, "passes")                  /* with F32 operands read as TF32 */                             \
-    X(int, moving_min_cycles, "cycles")              /* shortest MultiplyMoving */                                   \
-    X(int, load_min_cycles, "cycles")                /* shortest LoadStationary */                                   \
-    X(int, load_speedup, "columns/cycle")            /* stationary columns loaded per cycle */                       \
-    X(int, partitions, "partitions")                 /* of SBUF and of PSUM */                                       \
-    X(double, psum_partition_bytes, "B")                                                                             \
-    X(int, psum_banks, "banks")                                                                                      \
-    X(int, dma_engines, "engines")                                                                                   \
-    X(double, dma_latency_s, "s")                    /* semaphore to first byte */                                   \
-    X(int, vector_min_cycles, "cycles")             /* shortest instruction of VectorE */                            \
-    X(int, max_n, "columns")                         /* free size of the moving operand, F32 destination; */         \
-    X(int, max_n_bf16, "columns")                    /* the same, 2-byte destination */                              \
-    X(int, row_tile_min, "rows")                     /* row and column tiling: the array as independent */           \
-    X(int, column_tile_min, "columns")               /* pieces, down to this size */                                 \
-    X(bool, double_row, "")                          /* FP8: two rows of K per PE row */                             \
-    X(bool, mx, "")                                  /* block-scaled FP8 and FP4: four rows of K per PE row */       \
-    X(bool, sparse, "")                              /* structured sparsity */                                       \
-    X(bool, bf16_psum, "")                           /* PSUM can hold and accumulate BF16 */                         \
-    X(bool, transpose_mode, "")                      /* bit-exact transposes through the array */                    \
-    X(int, f8_products, "products")                  /* per PE and cycle with FP8 operands at their fastest */       \
-    X(int, mx_products, "products")                  /* with MX operands; 0 = none */                                \
-    X(int, sparse_products, "products")              /* dense products replaced per PE and cycle at 4:16; 0 = none */\
-    X(int, int8_products, "products")               /* with INT8 operands; 0 = none */                               \
-    X(int, f32_transpose_passes, "passes")          /* cycles of a transpose of F32 over those of BF16 */            \
-    X(double, tensor_clock_hz, "Hz")                                                                                 \
-    X(double, tensor_cold_rate, "share")            /* share of its rate that a cold TensorE reaches; it warms */    \
-    X(double, tensor_warm_up_s, "s")                /* up in this time, and is cold again after a window as */       \
-    X(double, tensor_busy_share, "share")           /* long that had it at work for less than this share */          \
-    X(double, vector_clock_hz, "Hz")                                                                                 \
-    X(double, scalar_clock_hz, "Hz")                                                                                 \
-    X(double, gpsimd_clock_hz, "Hz")                                                                                 \
-    X(int, vector_elements, "elements/cycle")                                                                        \
-    X(int, vector_elements_16bit, "elements/cycle")  /* at most, with BF16 and F16 */                                \
-    X(int, scalar_elements, "elements/cycle")                                                                        \
-    X(int, gpsimd_elements, "elements/cycle")                                                                        \
-    X(double, sbuf_partition_bytes, "B")                                                                             \
-    X(double, dma_engine_bytes_per_s, "B/s")         /* practical */                                                 \
-    X(double, dma_engine_peak_bytes_per_s, "B/s")                                                                    \
-    X(double, f32_flops_per_s, "flop/s")             /* TensorE as the vendor rounds it; 0 = not listed; */          \
-    X(double, bf16_flops_per_s, "flop/s")            /* trn_core_peak_flops_per_s has the exact peak */              \
-    X(double, f8_flops_per_s, "flop/s")                                                                              \
-    X(double, mx_flops_per_s, "flop/s")                                                                              \
-    X(double, sparse_flops_per_s, "flop/s")                                                                          \
-    X(double, vector_flops_per_s, "flop/s")                                                                          \
+#define TRNI_CORE_FIELDS(X)                                                                                            \
+    X(int, pe_rows, "rows")               /* the systolic array; its rows are the contraction axis K, */               \
+    X(int, pe_columns, "columns")         /* its columns the free axis of the stationary operand */                    \
+    X(int, max_k, "rows")                 /* limits of one matrix instruction: rows of both operands; */               \
+    X(int, max_m, "columns")              /* free size of the stationary operand */                                    \
+    X(int, f32_passes, "passes")          /* cycles of an F32 matmul over those of a BF16 one */                       \
+    X(int, f32_onezero_passes, "passes")  /* when one operand is known to hold zeros and ones; */                      \
+    X(int, fp32r_passes, "passes")        /* with F32 operands read as TF32 */                                         \
+    X(int, moving_min_cycles, "cycles")   /* shortest MultiplyMoving */                                                \
+    X(int, load_min_cycles, "cycles")     /* shortest LoadStationary */                                                \
+    X(int, load_speedup, "columns/cycle") /* stationary columns loaded per cycle */                                    \
+    X(int, partitions, "partitions")      /* of SBUF and of PSUM */                                                    \
+    X(double, psum_partition_bytes, "B")                                                                               \
+    X(int, psum_banks, "banks")                                                                                        \
+    X(int, dma_engines, "engines")                                                                                     \
+    X(double, dma_latency_s, "s")          /* semaphore to first byte */                                               \
+    X(int, vector_min_cycles, "cycles")    /* shortest instruction of VectorE */                                       \
+    X(int, max_n, "columns")               /* free size of the moving operand, F32 destination; */                     \
+    X(int, max_n_bf16, "columns")          /* the same, 2-byte destination */                                          \
+    X(int, row_tile_min, "rows")           /* row and column tiling: the array as independent */                       \
+    X(int, column_tile_min, "columns")     /* pieces, down to this size */                                             \
+    X(bool, double_row, "")                /* FP8: two rows of K per PE row */                                         \
+    X(bool, mx, "")                        /* block-scaled FP8 and FP4: four rows of K per PE row */                   \
+    X(bool, sparse, "")                    /* structured sparsity */                                                   \
+    X(bool, bf16_psum, "")                 /* PSUM can hold and accumulate BF16 */                                     \
+    X(bool, transpose_mode, "")            /* bit-exact transposes through the array */                                \
+    X(int, f8_products, "products")        /* per PE and cycle with FP8 operands at their fastest */                   \
+    X(int, mx_products, "products")        /* with MX operands; 0 = none */                                            \
+    X(int, sparse_products, "products")    /* dense products replaced per PE and cycle at 4:16; 0 = none */            \
+    X(int, int8_products, "products")      /* with INT8 operands; 0 = none */                                          \
+    X(int, f32_transpose_passes, "passes") /* cycles of a transpose of F32 over those of BF16 */                       \
+    X(double, tensor_clock_hz, "Hz")                                                                                   \
+    X(double, tensor_cold_rate, "share")  /* share of its rate that a cold TensorE reaches; it warms */                \
+    X(double, tensor_warm_up_s, "s")      /* up in this time, and is cold again after a window as */                   \
+    X(double, tensor_busy_share, "share") /* long that had it at work for less than this share */                      \
+    X(double, vector_clock_hz, "Hz")                                                                                   \
+    X(double, scalar_clock_hz, "Hz")                                                                                   \
+    X(double, gpsimd_clock_hz, "Hz")                                                                                   \
+    X(int, vector_elements, "elements/cycle")                                                                          \
+    X(int, vector_elements_16bit, "elements/cycle") /* at most, with BF16 and F16 */                                   \
+    X(int, scalar_elements, "elements/cycle")                                                                          \
+    X(int, gpsimd_elements, "elements/cycle")                                                                          \
+    X(double, sbuf_partition_bytes, "B")                                                                               \
+    X(double, dma_engine_bytes_per_s, "B/s") /* practical */                                                           \
+    X(double, dma_engine_peak_bytes_per_s, "B/s")                                                                      \
+    X(double, f32_flops_per_s, "flop/s")  /* TensorE as the vendor rounds it; 0 = not listed; */                       \
+    X(double, bf16_flops_per_s, "flop/s") /* trn_core_peak_flops_per_s has the exact peak */                           \
+    X(double, f8_flops_per_s, "flop/s")                                                                                \
+    X(double, mx_flops_per_s, "flop/s")                                                                                \
+    X(double, sparse_flops_per_s, "flop/s")                                                                            \
+    X(double, vector_flops_per_s, "flop/s")                                                                            \
     X(double, scalar_flops_per_s, "flop/s")
 
 typedef struct trn_core_spec {
@@ -156,8 +156,7 @@ TRN_API const char *trn_space_name(trn_space space);
 
 TRN_API const char *trn_provenance_text(trn_provenance known)
 {
-    static const char *const text[] = { "documented", "measured", "third party", "derived",
-                                        "fitted", "assumed" };
+    static const char *const text[] = { "documented", "measured", "third party", "derived", "fitted", "assumed" };
     return (unsigned)known < sizeof text / sizeof text[0] ? text[(unsigned)known] : "unknown";
 }
 
@@ -166,7 +165,10 @@ TRN_API const char *trn_provenance_text(trn_provenance known)
  * cannot part. */
 #define TRNI_VALUE(field, value, known, where) value
 
-#define TRNI_SOURCE(field, value, known, where) { #field, TRN_##known, where }
+#define TRNI_SOURCE(field, value, known, where)                                                                        \
+    {                                                                                                                  \
+#field, TRN_##known, where                                                                                     \
+    }
 #define TRNI_ONE(type, field, unit) +1
 
 #define TRNI_NAN __builtin_nan("")
@@ -175,9 +177,9 @@ TRN_API const char *trn_provenance_text(trn_provenance known)
 
 enum { TRNI_CORE_FIELD_COUNT = 0 TRNI_CORE_FIELDS(TRNI_ONE) };
 
-TRNI_DATA trn_source trni_core_source[][TRNI_CORE_FIELD_COUNT] = {
-    { TRNI_CORE_V2(TRNI_SOURCE) }, { TRNI_CORE_V3(TRNI_SOURCE) }, { TRNI_CORE_V4(TRNI_SOURCE) }
-};
+TRNI_DATA trn_source trni_core_source[][TRNI_CORE_FIELD_COUNT] = { { TRNI_CORE_V2(TRNI_SOURCE) },
+                                                                   { TRNI_CORE_V3(TRNI_SOURCE) },
+                                                                   { TRNI_CORE_V4(TRNI_SOURCE) } };
 
 TRNI_DATA trn_core_spec trni_core[] = {
     { TRN_TRAINIUM1, "NeuronCore-v2", trni_core_source[0], TRNI_CORE_V2(TRNI_VALUE) },
@@ -231,7 +233,10 @@ typedef enum trni_rate {
  * configurable FP8 of Trainium3, of which its pages say nothing. */
 TRNI_FN void trni_format_span(trn_format format, trn_generation *first, trn_generation *last)
 {
-    static const struct { trn_format format; trn_generation first, last; } row[] = {
+    static const struct {
+        trn_format format;
+        trn_generation first, last;
+    } row[] = {
         { TRN_F8_E4M3FN, TRN_TRAINIUM3, TRN_TRAINIUM3 },
         { TRN_F8_E8M0, TRN_TRAINIUM3, TRN_TRAINIUM3 },
         { TRN_F4_E2M1, TRN_TRAINIUM3, TRN_TRAINIUM3 },
@@ -251,7 +256,11 @@ TRNI_FN void trni_format_span(trn_format format, trn_generation *first, trn_gene
 
 TRNI_FN trni_rate trni_rate_of(trn_generation generation, trn_format format)
 {
-    static const struct { trn_format format; trni_rate rate[3]; } row[] = { /* Trainium1, Trainium2, Trainium3 */
+    static const struct {
+        trn_format format;
+        trni_rate rate[3];
+    } row[] = {
+        /* Trainium1, Trainium2, Trainium3 */
         { TRN_F32, { TRNI_RATE_F32, TRNI_RATE_F32, TRNI_RATE_F32 } },
         { TRN_TF32, { TRNI_RATE_BF16, TRNI_RATE_BF16, TRNI_RATE_BF16 } },
         { TRN_BF16, { TRNI_RATE_BF16, TRNI_RATE_BF16, TRNI_RATE_BF16 } },

@@ -46,11 +46,11 @@ TRN_API bool trn_spec_physical_at(const trn_system_spec *spec, int index, trn_sp
 /* ---- NeuronLink, reading by reading ---- */
 
 typedef struct trn_spec_link_reading {
-    trn_system system;   /* one that has these links */
-    const char *of;      /* a chip's links to the "server", "rack" or "peer"; "server and rack"; "chip": all of them; */
-    double printed;      /* or one "link" of the server's, one "peer link" */
-    const char *unit;    /* of printed, in words: "GiB/s both ways" */
-    double bytes_per_s;  /* what that comes to, one way */
+    trn_system system;  /* one that has these links */
+    const char *of;     /* a chip's links to the "server", "rack" or "peer"; "server and rack"; "chip": all of them; */
+    double printed;     /* or one "link" of the server's, one "peer link" */
+    const char *unit;   /* of printed, in words: "GiB/s both ways" */
+    double bytes_per_s; /* what that comes to, one way */
     double held_bytes_per_s; /* what the tables hold of the same links, one way */
     trn_provenance known;
     const char *where;
@@ -63,10 +63,10 @@ TRN_API bool trn_spec_link_reading_at(int index, trn_spec_link_reading *out);
 /* ---- announced ---- */
 
 typedef struct trn_spec_announced {
-    const char *name;     /* "Trainium4" */
-    const char *field;    /* "hbm_bytes_per_s" */
-    double times;         /* that many times Trainium3's; NaN where text says it all */
-    double value;         /* those times what the tables hold of Trainium3, in unit; NaN likewise */
+    const char *name;  /* "Trainium4" */
+    const char *field; /* "hbm_bytes_per_s" */
+    double times;      /* that many times Trainium3's; NaN where text says it all */
+    double value;      /* those times what the tables hold of Trainium3, in unit; NaN likewise */
     const char *unit;
     const char *text;     /* perhaps empty */
     trn_provenance known; /* TRN_THIRD_PARTY: nobody has seen one */
@@ -88,7 +88,7 @@ typedef struct trni_physical_row {
     const char *where;
 } trni_physical_row;
 
-#define TRNI_X(level, owner, field, unit, value, text, known, where) \
+#define TRNI_X(level, owner, field, unit, value, text, known, where)                                                   \
     { #level, owner, #field, unit, value, text, TRN_##known, where },
 TRNI_DATA trni_physical_row trni_physical[] = { TRNI_PHYSICAL_LIST(TRNI_X) };
 #undef TRNI_X
@@ -108,7 +108,7 @@ typedef struct trni_physical_sum {
     const char *where;
 } trni_physical_sum;
 
-#define TRNI_X(level, field, unit, from_level, from, how, where) \
+#define TRNI_X(level, field, unit, from_level, from, how, where)                                                       \
     { level, field, unit, from_level, from, TRNI_PHYSICAL_##how, where },
 TRNI_DATA trni_physical_sum trni_physical_sums[] = { TRNI_PHYSICAL_SUM_LIST(TRNI_X) };
 #undef TRNI_X
@@ -199,7 +199,7 @@ typedef enum trni_link_unit {
 #define TRNI_X(unit, name, bytes_per_s) TRNI_LINK_IN_##unit,
     TRNI_LINK_UNIT_LIST(TRNI_X)
 #undef TRNI_X
-    TRNI_LINK_UNITS
+        TRNI_LINK_UNITS
 } trni_link_unit;
 
 typedef struct trni_link_reading {
@@ -211,7 +211,7 @@ typedef struct trni_link_reading {
     const char *where, *how;
 } trni_link_reading;
 
-#define TRNI_X(system, of, printed, unit, known, where, how) \
+#define TRNI_X(system, of, printed, unit, known, where, how)                                                           \
     { system, TRNI_LINK_OF_##of, printed, TRNI_LINK_IN_##unit, TRN_##known, where, how },
 TRNI_DATA trni_link_reading trni_link_readings[] = { TRNI_LINK_READING_LIST(TRNI_X) };
 #undef TRNI_X
@@ -236,7 +236,10 @@ TRN_API bool trn_spec_link_reading_at(int index, trn_spec_link_reading *out)
 {
     static const char *const of[TRNI_LINK_OFS] = { "chip", "server", "rack",     "server and rack",
                                                    "peer", "link",   "peer link" };
-    static const struct { const char *name; double bytes_per_s; } unit[TRNI_LINK_UNITS] = {
+    static const struct {
+        const char *name;
+        double bytes_per_s;
+    } unit[TRNI_LINK_UNITS] = {
 #define TRNI_X(unit, name, bytes_per_s) { name, bytes_per_s },
         TRNI_LINK_UNIT_LIST(TRNI_X)
 #undef TRNI_X

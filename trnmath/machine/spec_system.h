@@ -16,18 +16,18 @@
 
 /* ---- one chip ---- */
 
-#define TRNI_CHIP_FIELDS(X)                                                                                          \
-    X(int, cores, "cores")                                                                                           \
-    X(int, cores_per_logical_core, "cores") /* by default; a logical core is one rank of a collective */             \
-    X(int, cc_cores, "cores")               /* that run collectives */                                               \
-    X(double, hbm_bytes, "B")                                                                                        \
-    X(double, hbm_bytes_per_s, "B/s")                                                                                \
-    X(double, f32_flops_per_s, "flop/s")                                                                             \
-    X(double, bf16_flops_per_s, "flop/s") /* TF32 and F16 too */                                                     \
-    X(double, f8_flops_per_s, "flop/s")   /* FP8; of Trainium3 it is printed with block scales only */               \
-    X(double, mx_flops_per_s, "flop/s")   /* block-scaled FP8 and FP4; 0 = none */                                   \
-    X(double, int8_ops_per_s, "op/s")     /* 0 = none */                                                             \
-    X(double, sparse_bf16_flops_per_s, "flop/s") /* structured sparsity, BF16, F16, TF32; 0 = none */                \
+#define TRNI_CHIP_FIELDS(X)                                                                                            \
+    X(int, cores, "cores")                                                                                             \
+    X(int, cores_per_logical_core, "cores") /* by default; a logical core is one rank of a collective */               \
+    X(int, cc_cores, "cores")               /* that run collectives */                                                 \
+    X(double, hbm_bytes, "B")                                                                                          \
+    X(double, hbm_bytes_per_s, "B/s")                                                                                  \
+    X(double, f32_flops_per_s, "flop/s")                                                                               \
+    X(double, bf16_flops_per_s, "flop/s")        /* TF32 and F16 too */                                                \
+    X(double, f8_flops_per_s, "flop/s")          /* FP8; of Trainium3 it is printed with block scales only */          \
+    X(double, mx_flops_per_s, "flop/s")          /* block-scaled FP8 and FP4; 0 = none */                              \
+    X(double, int8_ops_per_s, "op/s")            /* 0 = none */                                                        \
+    X(double, sparse_bf16_flops_per_s, "flop/s") /* structured sparsity, BF16, F16, TF32; 0 = none */                  \
     X(double, sparse_f8_flops_per_s, "flop/s")   /* the same with FP8 */
 
 typedef struct trn_chip_spec {
@@ -47,16 +47,16 @@ TRN_API const char *trn_generation_name(trn_generation generation);
 
 /* NeuronLink of one chip, as numbers of links and one-way rates: to chips of its own server, to the switch of its rack,
  * and to one chip of each neighbouring server (Trainium2: ring of four) or of the other rack (Trainium3). */
-#define TRNI_SERVER_FIELDS(X)                                                                                        \
-    X(int, chips, "chips")                                                                                           \
-    X(double, efa_bits_per_s, "bit/s")                                                                               \
-    X(int, vcpus, "vCPUs")                                                                                           \
-    X(double, host_bytes, "B")                                                                                       \
-    X(int, server_links, "links/chip")                                                                               \
-    X(double, server_link_bytes_per_s, "B/s one way")                                                                \
-    X(int, rack_links, "links/chip")                                                                                 \
-    X(double, rack_link_bytes_per_s, "B/s one way")                                                                  \
-    X(int, peer_links, "links/chip")                                                                                 \
+#define TRNI_SERVER_FIELDS(X)                                                                                          \
+    X(int, chips, "chips")                                                                                             \
+    X(double, efa_bits_per_s, "bit/s")                                                                                 \
+    X(int, vcpus, "vCPUs")                                                                                             \
+    X(double, host_bytes, "B")                                                                                         \
+    X(int, server_links, "links/chip")                                                                                 \
+    X(double, server_link_bytes_per_s, "B/s one way")                                                                  \
+    X(int, rack_links, "links/chip")                                                                                   \
+    X(double, rack_link_bytes_per_s, "B/s one way")                                                                    \
+    X(int, peer_links, "links/chip")                                                                                   \
     X(double, peer_link_bytes_per_s, "B/s one way")
 
 typedef struct trn_server_spec {
@@ -68,15 +68,15 @@ typedef struct trn_server_spec {
 
 /* ---- one system: how many servers of which kind ---- */
 
-#define TRNI_SYSTEM_FIELDS(X)                                                                                        \
-    X(int, servers, "servers")                                                                                       \
+#define TRNI_SYSTEM_FIELDS(X)                                                                                          \
+    X(int, servers, "servers")                                                                                         \
     X(int, servers_per_domain, "servers") /* that NeuronLink joins; between domains there is EFA only */
 
 typedef enum trn_system {
 #define TRNI_X(system, name, title, server, servers, domain, known, where) system,
     TRNI_SYSTEM_LIST(TRNI_X)
 #undef TRNI_X
-    TRN_SYSTEM_COUNT
+        TRN_SYSTEM_COUNT
 } trn_system;
 
 typedef struct trn_system_spec {
@@ -107,26 +107,26 @@ TRN_API int trn_spec_chips(const trn_system_spec *spec);
  * that the vendor prints, which is the same; without block scales half of it is reached (trn_spec_alternative_at). */
 TRN_API double trn_spec_tflops(const trn_system_spec *spec, trn_format format, bool sparse);
 
-#define TRNI_TOTAL_FIELDS(X)                                                                                         \
-    X(double, chips, "chips")                                                                                        \
-    X(double, cores, "cores")                                                                                        \
-    X(double, logical_cores, "cores")                                                                                \
-    X(double, sbuf_bytes, "B")                                                                                       \
-    X(double, hbm_bytes, "B")                                                                                        \
-    X(double, hbm_bytes_per_s, "B/s")                                                                                \
-    X(double, dma_engines, "engines")                                                                                \
-    X(double, dma_chip_bytes_per_s, "B/s")              /* of ONE chip: all its engines, in practice */              \
-    X(double, dma_chip_peak_bytes_per_s, "B/s")         /* of ONE chip: all its engines, at their peak */            \
-    X(double, neuronlink_chip_bytes_per_s, "B/s one way") /* of ONE chip: all its links that lead somewhere */       \
-    X(double, efa_bits_per_s, "bit/s")                                                                               \
-    X(double, vcpus, "vCPUs")                                                                                        \
-    X(double, host_bytes, "B")                                                                                       \
-    X(double, f32_flops_per_s, "flop/s")                                                                             \
-    X(double, bf16_flops_per_s, "flop/s")                                                                            \
-    X(double, f8_flops_per_s, "flop/s")                                                                              \
-    X(double, mx_flops_per_s, "flop/s")                                                                              \
-    X(double, int8_ops_per_s, "op/s")                                                                                \
-    X(double, sparse_bf16_flops_per_s, "flop/s")                                                                     \
+#define TRNI_TOTAL_FIELDS(X)                                                                                           \
+    X(double, chips, "chips")                                                                                          \
+    X(double, cores, "cores")                                                                                          \
+    X(double, logical_cores, "cores")                                                                                  \
+    X(double, sbuf_bytes, "B")                                                                                         \
+    X(double, hbm_bytes, "B")                                                                                          \
+    X(double, hbm_bytes_per_s, "B/s")                                                                                  \
+    X(double, dma_engines, "engines")                                                                                  \
+    X(double, dma_chip_bytes_per_s, "B/s")                /* of ONE chip: all its engines, in practice */              \
+    X(double, dma_chip_peak_bytes_per_s, "B/s")           /* of ONE chip: all its engines, at their peak */            \
+    X(double, neuronlink_chip_bytes_per_s, "B/s one way") /* of ONE chip: all its links that lead somewhere */         \
+    X(double, efa_bits_per_s, "bit/s")                                                                                 \
+    X(double, vcpus, "vCPUs")                                                                                          \
+    X(double, host_bytes, "B")                                                                                         \
+    X(double, f32_flops_per_s, "flop/s")                                                                               \
+    X(double, bf16_flops_per_s, "flop/s")                                                                              \
+    X(double, f8_flops_per_s, "flop/s")                                                                                \
+    X(double, mx_flops_per_s, "flop/s")                                                                                \
+    X(double, int8_ops_per_s, "op/s")                                                                                  \
+    X(double, sparse_bf16_flops_per_s, "flop/s")                                                                       \
     X(double, sparse_f8_flops_per_s, "flop/s")
 
 typedef struct trn_spec_totals {
@@ -176,9 +176,9 @@ TRN_API bool trn_spec_alternative_at(int index, trn_spec_alternative *out);
 
 enum { TRNI_CHIP_FIELD_COUNT = 0 TRNI_CHIP_FIELDS(TRNI_ONE) };
 
-TRNI_DATA trn_source trni_chip_source[][TRNI_CHIP_FIELD_COUNT] = {
-    { TRNI_CHIP_V2(TRNI_SOURCE) }, { TRNI_CHIP_V3(TRNI_SOURCE) }, { TRNI_CHIP_V4(TRNI_SOURCE) }
-};
+TRNI_DATA trn_source trni_chip_source[][TRNI_CHIP_FIELD_COUNT] = { { TRNI_CHIP_V2(TRNI_SOURCE) },
+                                                                   { TRNI_CHIP_V3(TRNI_SOURCE) },
+                                                                   { TRNI_CHIP_V4(TRNI_SOURCE) } };
 
 TRNI_DATA char trni_chip_name[][10] = { "Trainium1", "Trainium2", "Trainium3" };
 
@@ -203,10 +203,15 @@ TRN_API const char *trn_generation_name(trn_generation generation)
 /* Published flop/s of one chip; 0 when absent. */
 TRNI_FN double trni_chip_flops_per_s(const trn_chip_spec *chip, trn_format format, bool sparse)
 {
-    const double dense_rate[TRNI_RATE_COUNT] = { 0, chip->f32_flops_per_s, chip->bf16_flops_per_s,
-                                                 chip->f8_flops_per_s, chip->mx_flops_per_s, chip->int8_ops_per_s };
-    const double sparse_rate[TRNI_RATE_COUNT] = { 0, 0, chip->sparse_bf16_flops_per_s, chip->sparse_f8_flops_per_s,
-                                                  0, 0 };
+    const double dense_rate[TRNI_RATE_COUNT] = { 0,
+                                                 chip->f32_flops_per_s,
+                                                 chip->bf16_flops_per_s,
+                                                 chip->f8_flops_per_s,
+                                                 chip->mx_flops_per_s,
+                                                 chip->int8_ops_per_s };
+    const double sparse_rate[TRNI_RATE_COUNT] = {
+        0, 0, chip->sparse_bf16_flops_per_s, chip->sparse_f8_flops_per_s, 0, 0
+    };
     return (sparse ? sparse_rate : dense_rate)[trni_rate_of(chip->core->generation, format)];
 }
 
@@ -218,7 +223,7 @@ enum {
 #define TRNI_X(at, name, chip, FIELDS) at,
     TRNI_SERVER_LIST(TRNI_X)
 #undef TRNI_X
-    TRNI_SERVER_COUNT
+        TRNI_SERVER_COUNT
 };
 
 TRNI_DATA trn_source trni_server_source[][TRNI_SERVER_FIELD_COUNT] = {
@@ -238,14 +243,14 @@ TRNI_DATA trn_server_spec trni_server[] = {
 enum { TRNI_SYSTEM_FIELD_COUNT = 0 TRNI_SYSTEM_FIELDS(TRNI_ONE) };
 
 TRNI_DATA trn_source trni_system_source[][TRNI_SYSTEM_FIELD_COUNT] = {
-#define TRNI_X(system, name, title, server, servers, domain, known, where) \
+#define TRNI_X(system, name, title, server, servers, domain, known, where)                                             \
     { { "servers", TRN_##known, where }, { "servers_per_domain", TRN_##known, where } },
     TRNI_SYSTEM_LIST(TRNI_X)
 #undef TRNI_X
 };
 
 TRNI_DATA trn_system_spec trni_system[] = {
-#define TRNI_X(system, name, title, server, servers, domain, known, where) \
+#define TRNI_X(system, name, title, server, servers, domain, known, where)                                             \
     { system, name, title, &trni_server[server], trni_system_source[system], servers, domain },
     TRNI_SYSTEM_LIST(TRNI_X)
 #undef TRNI_X
@@ -328,19 +333,19 @@ TRN_API trn_spec_totals trn_spec_totals_of(const trn_system_spec *spec)
 #define TRNI_NAME(type, field, unit) #field,
 
 /* Sources are in the order of the fields, which the tests hold against the names that the sources carry. */
-#define TRNI_FIELD_AT(level_, row_t, FIELDS, OWNER)                                                                  \
-    TRNI_FN void trni_##level_##_field(const row_t *row, int i, trn_spec_field *out)                                 \
-    {                                                                                                                \
-        static const char *const unit[] = { FIELDS(TRNI_UNIT) };                                                     \
-        static const char *const name[] = { FIELDS(TRNI_NAME) };                                                     \
-        const double value[] = { FIELDS(TRNI_READ) };                                                                \
-        out->level = #level_;                                                                                        \
-        out->owner = OWNER;                                                                                          \
-        out->field = name[i];                                                                                        \
-        out->unit = unit[i];                                                                                         \
-        out->value = value[i];                                                                                       \
-        out->known = row->source[i].known;                                                                           \
-        out->where = row->source[i].where;                                                                           \
+#define TRNI_FIELD_AT(level_, row_t, FIELDS, OWNER)                                                                    \
+    TRNI_FN void trni_##level_##_field(const row_t *row, int i, trn_spec_field *out)                                   \
+    {                                                                                                                  \
+        static const char *const unit[] = { FIELDS(TRNI_UNIT) };                                                       \
+        static const char *const name[] = { FIELDS(TRNI_NAME) };                                                       \
+        const double value[] = { FIELDS(TRNI_READ) };                                                                  \
+        out->level = #level_;                                                                                          \
+        out->owner = OWNER;                                                                                            \
+        out->field = name[i];                                                                                          \
+        out->unit = unit[i];                                                                                           \
+        out->value = value[i];                                                                                         \
+        out->known = row->source[i].known;                                                                             \
+        out->where = row->source[i].where;                                                                             \
     }
 
 TRNI_FIELD_AT(core, trn_core_spec, TRNI_CORE_FIELDS, row->name)
@@ -373,12 +378,18 @@ TRN_API bool trn_spec_field_at(const trn_system_spec *spec, int index, trn_spec_
     TRNI_FLOATS;
     if (index < 0) return false;
     int i = index;
-    if (i < TRNI_SYSTEM_FIELD_COUNT) trni_system_field(spec, i, out);
-    else if ((i -= TRNI_SYSTEM_FIELD_COUNT) < TRNI_SERVER_FIELD_COUNT) trni_server_field(spec->server, i, out);
-    else if ((i -= TRNI_SERVER_FIELD_COUNT) < TRNI_CHIP_FIELD_COUNT) trni_chip_field(spec->server->chip, i, out);
-    else if ((i -= TRNI_CHIP_FIELD_COUNT) < TRNI_CORE_FIELD_COUNT) trni_core_field(spec->server->chip->core, i, out);
-    else if ((i -= TRNI_CORE_FIELD_COUNT) < TRNI_TOTAL_FIELD_COUNT) trni_total_field(spec, i, out);
-    else return false;
+    if (i < TRNI_SYSTEM_FIELD_COUNT)
+        trni_system_field(spec, i, out);
+    else if ((i -= TRNI_SYSTEM_FIELD_COUNT) < TRNI_SERVER_FIELD_COUNT)
+        trni_server_field(spec->server, i, out);
+    else if ((i -= TRNI_SERVER_FIELD_COUNT) < TRNI_CHIP_FIELD_COUNT)
+        trni_chip_field(spec->server->chip, i, out);
+    else if ((i -= TRNI_CHIP_FIELD_COUNT) < TRNI_CORE_FIELD_COUNT)
+        trni_core_field(spec->server->chip->core, i, out);
+    else if ((i -= TRNI_CORE_FIELD_COUNT) < TRNI_TOTAL_FIELD_COUNT)
+        trni_total_field(spec, i, out);
+    else
+        return false;
     return true;
 }
 

@@ -39,10 +39,10 @@ typedef struct trn_tensor_instruction {
     trn_matmul_mode mode;      /* default: the fastest that the formats allow */
     int k, m, n;
     trn_format stationary_format;
-    trn_format moving_format;    /* unset = stationary_format */
-    bool bf16_psum;              /* Trainium3: up to 8192 moving columns instead of 4096 */
+    trn_format moving_format;                      /* unset = stationary_format */
+    bool bf16_psum;                                /* Trainium3: up to 8192 moving columns instead of 4096 */
     bool is_stationary_onezero, is_moving_onezero; /* known to hold zeros and ones: half the cost of F32 */
-    bool fp32r;                  /* F32 operands are read as TF32, in one pass */
+    bool fp32r;                                    /* F32 operands are read as TF32, in one pass */
     int sparse_m, sparse_n;      /* m of n stationary elements along K are stored, such as 4 and 16; 0, 0 = all */
     int tile_rows, tile_columns; /* the part of the array that it takes: 32 (not on Trainium1), 64, 128; 0 = 128 */
     int pack;                    /* so many of them, each in a part of its own, then in turn; 0 = 1 */
@@ -89,13 +89,13 @@ typedef struct trn_tensor_sequence_total {
     double load_cycles;  /* of all loads, hidden or not */
     double multiply_cycles;
     double exposed_cycles;
-    double cycles;       /* multiply_cycles + exposed_cycles, at full speed */
+    double cycles; /* multiply_cycles + exposed_cycles, at full speed */
     double waited_s;
-    double throttled_s;  /* lost while the engine was not warm */
-    double colder;       /* how often it became cold again */
-    double seconds;      /* all of it */
+    double throttled_s; /* lost while the engine was not warm */
+    double colder;      /* how often it became cold again */
+    double seconds;     /* all of it */
     double flops, tflops;
-    double utilisation;  /* of the PEs, over all of seconds; 1 is a full array at the rate of its mode */
+    double utilisation; /* of the PEs, over all of seconds; 1 is a full array at the rate of its mode */
 } trn_tensor_sequence_total;
 
 /* Nothing is written on failure, which names the instruction. */
@@ -116,8 +116,8 @@ TRN_API double trn_vector_transpose_cycles(const trn_core_spec *core, double n);
 TRNI_FN const trn_core_spec *trni_instruction_core(const trn_tensor_instruction *i)
 {
     const trn_format a = i->stationary_format, b = i->moving_format;
-    const bool newest = i->mode == TRN_MODE_MX || a == TRN_F8_E4M3FN || b == TRN_F8_E4M3FN || a == TRN_F4_E2M1 ||
-                        b == TRN_F4_E2M1;
+    const bool newest =
+        i->mode == TRN_MODE_MX || a == TRN_F8_E4M3FN || b == TRN_F8_E4M3FN || a == TRN_F4_E2M1 || b == TRN_F4_E2M1;
     return trn_core_spec_of(i->generation == TRN_GENERATION_DEFAULT && newest ? TRN_TRAINIUM3 : i->generation);
 }
 
@@ -132,7 +132,7 @@ TRNI_DRIVER trn_status trni_instruction_check_size(const trn_tensor_instruction 
 
 /* tile_rows or tile_columns: a power of two from the smallest that the generation has to the whole array. */
 TRNI_DRIVER trn_status trni_instruction_check_tile(const trn_tensor_instruction *i, const char *name, int size,
-                                               int smallest, int all)
+                                                   int smallest, int all)
 {
     bool known = size == 0;
     for (int s = smallest; s <= all; s *= 2) known = known || size == s;
@@ -181,10 +181,15 @@ TRNI_FN trn_status trni_instruction_resolve(const trn_tensor_instruction *i, trn
     if (!core) return trni_fail(i->error, TRN_EINVAL, "generation is %d, not a generation", (int)i->generation);
     const bool transpose = i->mode == TRN_MODE_TRANSPOSE;
     const trn_format moving = i->moving_format && !transpose ? i->moving_format : i->stationary_format;
-    const trni_speed_args speed = { core, i->mode, { i->stationary_format, moving },
+    const trni_speed_args speed = { core,
+                                    i->mode,
+                                    { i->stationary_format, moving },
                                     { "stationary_format", "moving_format" },
-                                    { i->is_stationary_onezero, i->is_moving_onezero }, i->fp32r, i->sparse_m,
-                                    i->sparse_n, i->error };
+                                    { i->is_stationary_onezero, i->is_moving_onezero },
+                                    i->fp32r,
+                                    i->sparse_m,
+                                    i->sparse_n,
+                                    i->error };
     trn_status status = trni_speed_resolve(&speed, &out->speed);
     if (status == TRN_OK && i->bf16_psum && !core->bf16_psum)
         return trni_fail(i->error, TRN_EUNSUPPORTED, "bf16_psum: PSUM of %s does not hold bfloat16",
@@ -192,8 +197,8 @@ TRNI_FN trn_status trni_instruction_resolve(const trn_tensor_instruction *i, trn
     if (status == TRN_OK)
         status = trni_instruction_check_tile(i, "tile_rows", i->tile_rows, core->row_tile_min, core->pe_rows);
     if (status == TRN_OK)
-        status = trni_instruction_check_tile(i, "tile_columns", i->tile_columns, core->column_tile_min,
-                                             core->pe_columns);
+        status =
+            trni_instruction_check_tile(i, "tile_columns", i->tile_columns, core->column_tile_min, core->pe_columns);
     if (status != TRN_OK) return status;
     out->rows = i->tile_rows ? i->tile_rows : core->pe_rows;
     out->columns = i->tile_columns ? i->tile_columns : core->pe_columns;

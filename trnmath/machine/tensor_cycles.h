@@ -164,10 +164,13 @@ TRNI_FN const char *trni_f32_field(const trni_speed_args *args, trn_matmul_mode 
 
 TRNI_FN double trni_f32_passes(const trn_core_spec *core, const char *field)
 {
-    const struct { const char *field; int passes; } row[] = { { "f32_passes", core->f32_passes },
-                                                              { "f32_onezero_passes", core->f32_onezero_passes },
-                                                              { "f32_transpose_passes", core->f32_transpose_passes },
-                                                              { "fp32r_passes", core->fp32r_passes } };
+    const struct {
+        const char *field;
+        int passes;
+    } row[] = { { "f32_passes", core->f32_passes },
+                { "f32_onezero_passes", core->f32_onezero_passes },
+                { "f32_transpose_passes", core->f32_transpose_passes },
+                { "fp32r_passes", core->fp32r_passes } };
     for (unsigned i = 0; field && i < sizeof row / sizeof row[0]; i++)
         if (strcmp(field, row[i].field) == 0) return row[i].passes;
     return 1;
@@ -180,11 +183,17 @@ TRNI_FN void trni_speed_of_mode(const trni_speed_args *args, trni_speed *out)
     const trn_core_spec *core = args->core;
     const double ratio = args->sparse_m ? (double)args->sparse_n / args->sparse_m : 1;
     const double f8 = core->f8_products, mx = core->mx_products;
-    const struct { double products; const char *field; } row[TRNI_MODE_COUNT] = {
-        { 1, "moving_min_cycles" }, { 1, "moving_min_cycles" },
-        { f8, "f8_products" },      { mx, "mx_products" },
+    const struct {
+        double products;
+        const char *field;
+    } row[TRNI_MODE_COUNT] = {
+        { 1, "moving_min_cycles" },
+        { 1, "moving_min_cycles" },
+        { f8, "f8_products" },
+        { mx, "mx_products" },
         { fmin(ratio, core->sparse_products), "sparse_products" },
-        { 1, "transpose_mode" },    { 1, "int8_products" },
+        { 1, "transpose_mode" },
+        { 1, "int8_products" },
     };
     const char *const f32 = trni_f32_field(args, out->mode);
     const bool of_4_16 = args->sparse_m == 4 && args->sparse_n == 16;

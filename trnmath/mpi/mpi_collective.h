@@ -11,7 +11,7 @@
 #include <mpi.h>
 
 #if TRNI_BODIES
-#include "../network/collective_ballot.h"
+#include "../network/collective_signature.h"
 #endif
 
 typedef struct trn_mpi {
@@ -74,8 +74,8 @@ TRN_API int trn_mpi_first_chip(const trn_mpi *mpi, const trn_topology *net)
     return chip;
 }
 
-/* Below the least upper bound that the standard grants. Ballots keep theirs in all versions. */
-enum { TRNI_MPI_BALLOT = 0x74726e & 0x7fff, TRNI_MPI_MOVE = TRNI_MPI_BALLOT + 1 };
+/* Below the least upper bound that the standard grants. Signatures keep theirs in all versions. */
+enum { TRNI_MPI_SIGNATURE = 0x74726e & 0x7fff, TRNI_MPI_MOVE = TRNI_MPI_SIGNATURE + 1 };
 
 /* ---- messages, with a deadline ---- */
 
@@ -85,10 +85,10 @@ typedef struct trni_mail {
     const char *what; /* for sentences */
     char where[40];   /* waited last, for sentences */
     int me, processes, tag;
-    bool abandoned;   /* messages are still under way: what they read and write must stay */
+    bool abandoned; /* messages are still under way: what they read and write must stay */
     MPI_Request *request;
-    char **buffer;    /* of each request, freed with it; NULL = somebody else's */
-    int *peer;        /* of each request */
+    char **buffer; /* of each request, freed with it; NULL = somebody else's */
+    int *peer;     /* of each request */
     int count, capacity;
 } trni_mail;
 
@@ -167,8 +167,10 @@ TRNI_FN int trni_mail_linger(trni_mail *m, double wait_s)
 TRNI_FN void trni_mail_clear(trni_mail *m, bool finished)
 {
     for (int i = 0; i < m->count; i++) {
-        if (finished) free(m->buffer[i]);
-        else if (m->request[i] != MPI_REQUEST_NULL) MPI_Request_free(&m->request[i]);
+        if (finished)
+            free(m->buffer[i]);
+        else if (m->request[i] != MPI_REQUEST_NULL)
+            MPI_Request_free(&m->request[i]);
     }
     m->abandoned = m->abandoned || !finished;
     m->count = 0;
@@ -203,19 +205,19 @@ TRNI_FN void trni_mpi_leave(const trni_mpi_call *call, trni_mail *m)
 
 /* ---- agreement ---- */
 
-/* The fields of trn_mpi, as network/ballot.h has them. */
-#define TRNI_BALLOT_MPI(X, ARRAY)                                              \
-    X(comm, HERE, "what the processes have in common")                         \
-    X(owner, HASH, owners)                                                     \
+/* The fields of trn_mpi, as network/signature.h has them. */
+#define TRNI_SIGNATURE_MPI(X, ARRAY)                                                                                   \
+    X(comm, HERE, "what the processes have in common")                                                                 \
+    X(owner, HASH, owners)                                                                                             \
     X(timeout_s, HERE, "each process is as patient as it likes")
 
-TRNI_TILES(trn_mpi, TRNI_BALLOT_MPI)
+TRNI_COVERS(trn_mpi, TRNI_SIGNATURE_MPI)
 
 /* owners: a hash of the processes of all chips that take part. */
-TRNI_FN void trni_mpi_ballot(trni_ballot *b, uint64_t owners)
+TRNI_FN void trni_mpi_signature(trni_signature *b, uint64_t owners)
 {
     const char *owner = "mpi.";
-    TRNI_BALLOT_MPI(TRNI_PUT, TRNI_PUT)
+    TRNI_SIGNATURE_MPI(TRNI_PUT, TRNI_PUT)
 }
 
 /* The process of one more chip, into the hash; TRN_EINVAL when there is no such process. */
@@ -228,19 +230,19 @@ TRNI_FN trn_status trni_mpi_owner_check(const trni_mail *m, const trn_topology *
                      m->processes - 1);
 }
 
-/* Everybody tells everybody: the ballot to all, one from each into word[p]. */
-TRNI_FN trn_status trni_mpi_vote(trni_mail *m, const trni_ballot *mine, uint64_t *word)
+/* Everybody tells everybody: the signature to all, one from each into word[p]. */
+TRNI_FN trn_status trni_mpi_exchange_signatures(trni_mail *m, const trni_signature *mine, uint64_t *word)
 {
     trn_status status = TRN_OK;
-    uint64_t *own = word + (size_t)m->me * TRNI_BALLOT_WORDS;
-    memcpy(own, mine->word, (size_t)trni_ballot_bytes(mine));
-    m->tag = TRNI_MPI_BALLOT;
+    uint64_t *own = word + (size_t)m->me * TRNI_SIGNATURE_WORDS;
+    memcpy(own, mine->word, (size_t)trni_signature_bytes(mine));
+    m->tag = TRNI_MPI_SIGNATURE;
     for (int p = 0; p < m->processes && status == TRN_OK; p++) {
         if (p == m->me) continue;
-        char *theirs = (char *)(word + (size_t)p * TRNI_BALLOT_WORDS);
-        memset(theirs, 0, TRNI_BALLOT_BODY * sizeof *word); /* of another version it may be short */
+        char *theirs = (char *)(word + (size_t)p * TRNI_SIGNATURE_WORDS);
+        memset(theirs, 0, TRNI_SIGNATURE_BODY * sizeof *word); /* of another version it may be short */
         status = trni_mail_post(m, false, p, theirs, (int64_t)sizeof mine->word, false);
-        if (status == TRN_OK) status = trni_mail_post(m, true, p, (char *)own, trni_ballot_bytes(mine), false);
+        if (status == TRN_OK) status = trni_mail_post(m, true, p, (char *)own, trni_signature_bytes(mine), false);
     }
     m->tag = TRNI_MPI_MOVE;
     return status;
@@ -248,7 +250,7 @@ TRNI_FN trn_status trni_mpi_vote(trni_mail *m, const trni_ballot *mine, uint64_t
 
 /* A message did not come: whose fault is it? Not that of a process which waits, too, and says so, but of one that says
  * nothing, or what it failed at. */
-TRNI_FN trn_status trni_mpi_blame(trni_mail *m, const trni_ballots *all)
+TRNI_FN trn_status trni_mpi_blame(trni_mail *m, const trni_signatures *all)
 {
     const double wait_s = trni_mail_patience(m);
     const int silent = trni_mail_linger(m, 0.2 * wait_s);
@@ -256,12 +258,12 @@ TRNI_FN trn_status trni_mpi_blame(trni_mail *m, const trni_ballots *all)
         return trni_fail(m->error, TRN_EIO, "%s, %s: process %d has not answered for %g s; nothing is written", m->what,
                          m->where, silent, wait_s);
     for (int p = 0; p < m->processes; p++)
-        if (trni_ballots_word(all, p, TRNI_BALLOT_STATUS) != TRN_EIO) trni_ballots_well(all, p);
+        if (trni_signatures_word(all, p, TRNI_SIGNATURE_STATUS) != TRN_EIO) trni_signatures_well(all, p);
     return TRN_EIO;
 }
 
 /* TRN_OK when all are well and were asked the same. A status of one's own comes first. */
-TRNI_FN trn_status trni_mpi_agree(trni_mail *m, trni_ballot *mine, trni_ballot_stage stage, trn_status own)
+TRNI_FN trn_status trni_mpi_agree(trni_mail *m, trni_signature *mine, trni_signature_stage stage, trn_status own)
 {
     static const char *const where[] = { "", "agreeing on what to do", "agreeing that all is done" };
     trn_error said;
@@ -269,15 +271,15 @@ TRNI_FN trn_status trni_mpi_agree(trni_mail *m, trni_ballot *mine, trni_ballot_s
     if (own != TRN_OK && m->error) said = *m->error;
     uint64_t *word = (uint64_t *)malloc((size_t)m->processes * sizeof mine->word);
     if (!word) return trni_fail(m->error, TRN_ENOSPC, "%s: no memory for %d answers", m->what, m->processes);
-    const trni_ballots all = { mine, word, m->processes, m->what, m->error };
-    trni_ballot_fared(mine, stage, own, &said);
-    trn_status status = trni_mpi_vote(m, mine, word);
+    const trni_signatures all = { mine, word, m->processes, m->what, m->error };
+    trni_signature_fared(mine, stage, own, &said);
+    trn_status status = trni_mpi_exchange_signatures(m, mine, word);
     if (status == TRN_OK) {
         status = own == TRN_EIO ? own : trni_mail_wait(m, where[stage]);
         if (status == TRN_EIO) status = trni_mpi_blame(m, &all);
     }
     const bool finished = status == TRN_OK;
-    if (finished) status = trni_ballots_read(&all);
+    if (finished) status = trni_signatures_read(&all);
     trni_mail_clear(m, finished);
     if (finished) free(word);
     if (own == TRN_OK || own == TRN_EIO) return status;
@@ -290,15 +292,15 @@ TRNI_FN trn_status trni_mpi_agree(trni_mail *m, trni_ballot *mine, trni_ballot_s
 typedef struct trni_mpi_job {
     trni_collective_job job;
     trni_mail mail;
-    trni_ballot ballot;
-    uint8_t *away;   /* [groups * ranks] */
-    char **work;     /* [groups * ranks] buffers of the ranks that are here; each has all elements */
+    trni_signature signature;
+    uint8_t *away; /* [groups * ranks] */
+    char **work;   /* [groups * ranks] buffers of the ranks that are here; each has all elements */
     char *memory;
     trni_fold fold;
-    int group;            /* of the present move */
-    char **arrived;       /* [ranks] what came for the present move, by the rank it is from; NULL = it is here */
-    int64_t *offset;      /* of the present range in what came: see trni_mpi_fold_load */
-    int taken;            /* requests of this step that the second pass has seen */
+    int group;       /* of the present move */
+    char **arrived;  /* [ranks] what came for the present move, by the rank it is from; NULL = it is here */
+    int64_t *offset; /* of the present range in what came: see trni_mpi_fold_load */
+    int taken;       /* requests of this step that the second pass has seen */
 } trni_mpi_job;
 
 TRNI_FN int trni_mpi_process(const trni_mpi_job *j, int group, int rank)
@@ -431,8 +433,10 @@ TRNI_FN trn_status trni_mpi_take(trni_mpi_job *j, const trni_mpi_move *m, int fr
     if (here == there || (here != me && there != me)) return TRN_OK;
     char *message = j->mail.buffer[j->taken++];
     if (there != me) return TRN_OK;
-    if (m->hop.sources == 1) trni_mpi_pack(j, m, j->work[trni_view_index(&j->job.views, m->group, to)], message, false);
-    else j->arrived[from] = message;
+    if (m->hop.sources == 1)
+        trni_mpi_pack(j, m, j->work[trni_view_index(&j->job.views, m->group, to)], message, false);
+    else
+        j->arrived[from] = message;
     return TRN_OK;
 }
 
@@ -620,9 +624,12 @@ TRNI_FN bool trni_mpi_block(const trni_mpi_job *j, int from, int to, int64_t *in
 {
     *in = *out = 0;
     *count = j->job.views.elements;
-    if (j->job.a->op == TRN_ALL_TO_ALL) trni_block_of(&j->job, from, to, in, out, count);
-    else if (j->job.a->op == TRN_BROADCAST) return from == j->job.a->root;
-    else return trni_target_of(j->job.a, from) == to;
+    if (j->job.a->op == TRN_ALL_TO_ALL)
+        trni_block_of(&j->job, from, to, in, out, count);
+    else if (j->job.a->op == TRN_BROADCAST)
+        return from == j->job.a->root;
+    else
+        return trni_target_of(j->job.a, from) == to;
     return true;
 }
 
@@ -761,10 +768,10 @@ TRNI_FN trn_status trni_mpi_prepare(trni_mpi_job *j)
     if (status != TRN_OK) return status;
     status = trni_job_resolve(&j->job, a->op < TRN_ALL_TO_ALL, &choice);
     trni_arith_init(&j->job.arith, a, j->job.views.wire, j->job.views.isa);
-    trni_ballot_collective(&j->ballot, &j->job.views, &j->job.layout.calibration);
-    trni_mpi_ballot(&j->ballot, owners);
-    trni_ballot_choice(&j->ballot, &j->job.views, &choice);
-    trni_ballot_close(&j->ballot);
+    trni_signature_collective(&j->signature, &j->job.views, &j->job.layout.calibration);
+    trni_mpi_signature(&j->signature, owners);
+    trni_signature_choice(&j->signature, &j->job.views, &choice);
+    trni_signature_close(&j->signature);
     if (status == TRN_OK) status = trni_stage_in(&j->job.views);
     return status == TRN_OK ? trni_mpi_buffers(j) : status;
 }
@@ -772,9 +779,9 @@ TRNI_FN trn_status trni_mpi_prepare(trni_mpi_job *j)
 /* Agreement, the steps, agreement, and only then results. */
 TRNI_FN trn_status trni_mpi_run(trni_mpi_job *j)
 {
-    trni_ballot_begin(&j->ballot, TRNI_CALL_COLLECTIVE);
-    trn_status status = trni_mpi_agree(&j->mail, &j->ballot, TRNI_CALL_BEGINS, trni_mpi_prepare(j));
-    if (status == TRN_OK) status = trni_mpi_agree(&j->mail, &j->ballot, TRNI_CALL_ENDS, trni_mpi_steps(j));
+    trni_signature_begin(&j->signature, TRNI_CALL_COLLECTIVE);
+    trn_status status = trni_mpi_agree(&j->mail, &j->signature, TRNI_CALL_BEGINS, trni_mpi_prepare(j));
+    if (status == TRN_OK) status = trni_mpi_agree(&j->mail, &j->signature, TRNI_CALL_ENDS, trni_mpi_steps(j));
     return status == TRN_OK ? trni_mpi_end(j) : status;
 }
 

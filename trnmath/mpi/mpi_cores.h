@@ -51,7 +51,8 @@ TRN_API trn_cores_exchange trn_mpi_cores_exchange(const trn_mpi *mpi);
 #if TRNI_BODIES
 
 /* Messages lie in memory of their own: where one does not come, it stays, as MPI may write to it at any time. */
-TRNI_FN trn_status trni_mpi_cores_post(trni_mail *m, const void *mine, int64_t bytes, char *in, const int64_t *counts)
+TRNI_FN trn_status trni_mpi_cores_message(trni_mail *m, const void *mine, int64_t bytes, char *in,
+                                          const int64_t *counts)
 {
     trn_status status = TRN_OK;
     int64_t at = 0;
@@ -59,8 +60,10 @@ TRNI_FN trn_status trni_mpi_cores_post(trni_mail *m, const void *mine, int64_t b
     for (int p = 0; p < m->processes; p++) out += counts[p];
     memcpy(out, mine, (size_t)bytes);
     for (int p = 0; p < m->processes && !status; p++) {
-        if (p == m->me) memcpy(in + at, mine, (size_t)bytes);
-        else if (counts[p]) status = trni_mail_post(m, false, p, in + at, counts[p], false);
+        if (p == m->me)
+            memcpy(in + at, mine, (size_t)bytes);
+        else if (counts[p])
+            status = trni_mail_post(m, false, p, in + at, counts[p], false);
         if (p != m->me && bytes && !status) status = trni_mail_post(m, true, p, out, bytes, false);
         at += counts[p];
     }
@@ -91,7 +94,7 @@ TRNI_FN trn_status trni_mpi_cores_gather(void *user, const void *mine, int64_t b
     for (int p = 0; p < mail.processes; p++) sum += counts[p];
     char *memory = (char *)malloc((size_t)(sum + bytes) + 1);
     trn_status status = memory ? TRN_OK : trni_fail(error, TRN_ENOSPC, "no memory for %lld bytes", (long long)sum);
-    if (!status) status = trni_mpi_cores_post(&mail, mine, bytes, memory, counts);
+    if (!status) status = trni_mpi_cores_message(&mail, mine, bytes, memory, counts);
     if (!status) status = trni_mpi_cores_wait(&mail);
     if (!status) memcpy(all, memory, (size_t)sum);
     trni_mail_clear(&mail, !status);

@@ -49,14 +49,14 @@ TRN_API trn_status trn_mpi_sharded_matmul(const trn_mpi *mpi, const trn_sharded_
 
 #if TRNI_BODIES
 
-#include "../sharded/sharded_ballot.h"
+#include "../sharded/sharded_signature.h"
 
 typedef struct trni_mpi_product {
     const trn_mpi *mpi;
     trn_sharded_matmul_args args; /* the caller's, with parts of our own for the devices of others */
     trni_sharded s;
     trni_mail mail;
-    trni_ballot ballot;
+    trni_signature signature;
     int taken;
     trni_own_parts a, b, dst;       /* as the caller has them */
     trni_own_parts a_at, b_at;      /* where they are multiplied */
@@ -303,30 +303,31 @@ TRNI_FN void trni_mpi_product_write(const trni_mpi_product *p)
     memset(&plain, 0, sizeof plain);
     for (int i = 0; i < p->args.mesh->devices; i++) {
         if (!trni_mpi_device_here(p, i)) continue;
-        if (p->s.plan.product.sum) trni_sharded_round(&p->s, p->dst.view[i], p->result.view[i]);
-        else trni_shard_copy(&plain, p->dst.view[i], p->result.view[i]);
+        if (p->s.plan.product.sum)
+            trni_sharded_round(&p->s, p->dst.view[i], p->result.view[i]);
+        else
+            trni_shard_copy(&plain, p->dst.view[i], p->result.view[i]);
     }
 }
 
-/* What one process can find wrong by itself, and its ballot. */
+/* What one process can find wrong by itself, and its signature. */
 TRNI_FN trn_status trni_mpi_product_prepare(trni_mpi_product *p, const trn_sharded_matmul_args *args)
 {
     uint64_t owners = 0;
     trn_status status = trni_mpi_product_owners(p, args, &owners);
     if (status == TRN_OK) status = trni_mpi_product_resolve(p, args);
     if (status != TRN_OK) return status;
-    trni_ballot_product(&p->ballot, &p->s);
-    trni_mpi_ballot(&p->ballot, owners);
-    trni_ballot_close(&p->ballot);
+    trni_signature_product(&p->signature, &p->s);
+    trni_mpi_signature(&p->signature, owners);
+    trni_signature_close(&p->signature);
     return TRN_OK;
 }
 
 TRNI_FN trn_status trni_mpi_product_run(trni_mpi_product *p, const trn_sharded_matmul_args *args)
 {
-    trni_ballot_begin(&p->ballot, TRNI_CALL_PRODUCT);
-    trn_status status = trni_mpi_agree(&p->mail, &p->ballot, TRNI_CALL_BEGINS, trni_mpi_product_prepare(p, args));
-    if (status == TRN_OK)
-        status = trni_mpi_agree(&p->mail, &p->ballot, TRNI_CALL_ENDS, trni_mpi_product_steps(p));
+    trni_signature_begin(&p->signature, TRNI_CALL_PRODUCT);
+    trn_status status = trni_mpi_agree(&p->mail, &p->signature, TRNI_CALL_BEGINS, trni_mpi_product_prepare(p, args));
+    if (status == TRN_OK) status = trni_mpi_agree(&p->mail, &p->signature, TRNI_CALL_ENDS, trni_mpi_product_steps(p));
     if (status == TRN_OK) trni_mpi_product_write(p);
     if (status == TRN_OK) trni_sharded_tell(&p->s);
     return status;

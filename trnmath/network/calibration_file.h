@@ -107,14 +107,12 @@ TRNI_FN trn_status trni_calibration_line(trni_calibration_reader *r, trni_phrase
     line = trni_phrase_trim(trni_phrase_of(line.at, end));
     if (line.length == 0) return TRN_OK;
     while (equals < line.length && line.at[equals] != '=') equals++;
-    if (equals == line.length)
-        return trni_fail(r->error, TRN_EINVAL, "line %d: expected field = number", r->line);
+    if (equals == line.length) return trni_fail(r->error, TRN_EINVAL, "line %d: expected field = number", r->line);
     return trni_calibration_pair(r, trni_phrase_trim(trni_phrase_of(line.at, equals)),
                                  trni_phrase_trim(trni_phrase_of(line.at + equals + 1, line.length - equals - 1)));
 }
 
-TRN_API trn_status trn_calibration_load(const char *text, size_t length, trn_calibration *calibration,
-                                        trn_error *error)
+TRN_API trn_status trn_calibration_load(const char *text, size_t length, trn_calibration *calibration, trn_error *error)
 {
     TRNI_FLOATS;
     trni_calibration_reader r;

@@ -38,28 +38,28 @@ typedef struct trn_collective_args {
     const trn_topology *net;
     trn_collective op;
     trn_algorithm algorithm;
-    int64_t bytes;        /* per rank: the full buffer of all_reduce, reduce_scatter, all_to_all and the rest; the
+    int64_t bytes;         /* per rank: the full buffer of all_reduce, reduce_scatter, all_to_all and the rest; the
                              gathered result of all_gather. In the wire's format; at most 2^60, as any view.
                              trn_collective_run ignores it */
-    const int *chips;     /* [groups][count], in rank order; NULL = all chips of the topology */
-    int count;            /* chips of one group; 0 = all */
-    int groups;           /* that work at the same time; 0 = 1 */
-    int ranks_per_chip;   /* 0 = 1; rank r is on chip r / ranks_per_chip of its group */
-    trn_format wire;      /* what travels, and what every sum is rounded to; unset = the format of src */
+    const int *chips;      /* [groups][count], in rank order; NULL = all chips of the topology */
+    int count;             /* chips of one group; 0 = all */
+    int groups;            /* that work at the same time; 0 = 1 */
+    int ranks_per_chip;    /* 0 = 1; rank r is on chip r / ranks_per_chip of its group */
+    trn_format wire;       /* what travels, and what every sum is rounded to; unset = the format of src */
     trn_format accumulate; /* every addition inside a sum is rounded to it; unset = F32 */
     trn_rounding rounding; /* to the wire, of sources and sums */
     trn_overflow overflow;
     uint64_t seed, stream; /* stochastic rounding */
     int sr_bits;
-    bool uncalibrated;    /* the link loads alone; nothing more is expected */
+    bool uncalibrated;                  /* the link loads alone; nothing more is expected */
     const trn_calibration *calibration; /* NULL = trn_calibration_default() */
-    bool single_step;     /* TRN_MESH, all_reduce: each rank sends everything to each other, and sums alone */
-    bool enforce_rules;   /* refuse groups that trn_replica_group_check refuses */
-    int root;             /* broadcast; send_recv: who sends (to `target`, or to the last rank when both are equal) */
+    bool single_step;   /* TRN_MESH, all_reduce: each rank sends everything to each other, and sums alone */
+    bool enforce_rules; /* refuse groups that trn_replica_group_check refuses */
+    int root;           /* broadcast; send_recv: who sends (to `target`, or to the last rank when both are equal) */
     int target;
-    const int *targets;   /* permute: [ranks], to whom each rank sends, -1 = to nobody; NULL = to the next rank */
+    const int *targets;    /* permute: [ranks], to whom each rank sends, -1 = to nobody; NULL = to the next rank */
     const int64_t *counts; /* all_to_all: [ranks][ranks] elements that rank i sends to rank j; NULL = even */
-    int64_t granule;      /* elements that stay together when a buffer is cut; 0 = 1 */
+    int64_t granule;       /* elements that stay together when a buffer is cut; 0 = 1 */
     trn_tensor *src, *dst; /* run only: [groups][ranks] views */
     trn_isa isa;
     trn_error *error;
@@ -227,10 +227,10 @@ TRNI_DRIVER trn_status trni_collective_check(const trn_collective_args *a)
 
 /* The chips of a group as a box: at each level a set of digits, every combination once, innermost fastest. */
 typedef struct trni_box {
-    int dims;                      /* levels with more than one digit; 0 = not a box (or one chip) */
+    int dims; /* levels with more than one digit; 0 = not a box (or one chip) */
     int level[TRN_MAX_LEVELS];
     int size[TRN_MAX_LEVELS];
-    bool whole[TRN_MAX_LEVELS];    /* all digits of that level */
+    bool whole[TRN_MAX_LEVELS]; /* all digits of that level */
 } trni_box;
 
 /* Sizes of the box that the first chips of a group span, if it is one; the rest is checked against them. */
@@ -308,7 +308,7 @@ typedef struct trni_group_rule {
     int ranks_per_chip;
     const char *sizes; /* as the sentence lists them */
     int size[8];
-    int multiple_of;   /* larger groups: multiples of this */
+    int multiple_of; /* larger groups: multiples of this */
 } trni_group_rule;
 
 TRNI_FN const trni_group_rule *trni_group_rule_of(const trn_collective_args *a)
@@ -344,8 +344,10 @@ TRNI_FN unsigned trni_group_rows(const trn_collective_args *a, int group)
         chips_of[chip % 16 / 4]++;
     }
     for (int r = 0; r < 4; r++)
-        if (chips_of[r] == 4) rows |= 1u << r;
-        else if (chips_of[r]) return 0;
+        if (chips_of[r] == 4)
+            rows |= 1u << r;
+        else if (chips_of[r])
+            return 0;
     return rows;
 }
 
@@ -404,8 +406,10 @@ TRN_API trn_status trn_replica_group_check(const trn_collective_args *args)
     for (int g = 0; g < trni_group_count(args); g++) {
         trni_box box;
         memset(&box, 0, sizeof box);
-        if (!args->chips) trni_box_of(args, &box);
-        else if (!trni_box_of_group(args, g, &box)) box.dims = 0;
+        if (!args->chips)
+            trni_box_of(args, &box);
+        else if (!trni_box_of_group(args, g, &box))
+            box.dims = 0;
         const trn_status here = rule->generation == TRN_TRAINIUM1 ? trni_group_check_trn1(args, g, &box)
                                                                   : trni_group_check_trn2(args, g, &box);
         if (here != TRN_OK) return here;

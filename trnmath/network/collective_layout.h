@@ -20,21 +20,21 @@
 
 typedef struct trni_dim {
     int size;
-    trn_wiring wiring;   /* how its members are joined; NONE: anyhow */
-    bool whole;          /* all digits of its level: a ring that closes */
-    double bytes_per_s;  /* of a link or port */
-    int level;           /* of the topology (the outermost of several that count as one); -1 = none */
+    trn_wiring wiring;  /* how its members are joined; NONE: anyhow */
+    bool whole;         /* all digits of its level: a ring that closes */
+    double bytes_per_s; /* of a link or port */
+    int level;          /* of the topology (the outermost of several that count as one); -1 = none */
 } trni_dim;
 
 typedef struct trni_layout {
     const trn_collective_args *ask;
     trn_calibration calibration; /* all 1 when uncalibrated */
     int ranks, ranks_per_chip;
-    bool boxed;                  /* dimensions are the topology's */
+    bool boxed; /* dimensions are the topology's */
     int dims;
     trni_dim dim[TRN_MAX_LEVELS];
-    int top_level;               /* outermost level that joins chips of a group; -1 = one chip */
-    bool whole;                  /* every chip is looked at: none stands for others */
+    int top_level; /* outermost level that joins chips of a group; -1 = one chip */
+    bool whole;    /* every chip is looked at: none stands for others */
 } trni_layout;
 
 /* Of a link or port; of a graph that is neither a ring nor all to all, what leaves the digit that has least. */
@@ -103,7 +103,7 @@ TRNI_FN trn_calibration trni_calibration_of(const trn_collective_args *a)
         c.mesh = known.mesh;
         c.memory = known.memory;
     }
-#define TRNI_X(field, newer, older, unit, where_from, where) \
+#define TRNI_X(field, newer, older, unit, where_from, where)                                                           \
     if (!(c.field > 0) && (!strcmp(unit, "times") || !strcmp(unit, "share"))) c.field = 1;
     TRNI_CALIBRATION_LIST(TRNI_X)
 #undef TRNI_X
@@ -378,14 +378,19 @@ TRNI_FN trn_status trni_build_hierarchy(const trni_layout *l, int variant, trni_
     const int n = l->dim[top].size, stride = trni_dim_stride(l, top);
     trn_status status = TRN_OK;
     s->block = stride;
-    if (inner == 0) trni_build_rotated(l, top, s);
-    else if (inner == 3) trni_build_direct(l, top, l->calibration.mesh, s);
-    else status = trni_build_rings(l, top, inner == 1 ? TRNI_ALL_PAIRS : TRNI_ALL_RINGS, s);
+    if (inner == 0)
+        trni_build_rotated(l, top, s);
+    else if (inner == 3)
+        trni_build_direct(l, top, l->calibration.mesh, s);
+    else
+        status = trni_build_rings(l, top, inner == 1 ? TRNI_ALL_PAIRS : TRNI_ALL_RINGS, s);
     for (int k = 0; status == TRN_OK && k < s->channels; k++) {
         trni_cc_channel *c = &s->channel[k];
         const bool ring = l->dim[top].wiring == TRN_WIRING_RING && n > 2;
-        if (outer == 0) trni_add_stage(c, ring ? TRNI_BOTH_WAYS : TRNI_RING_UP, n, stride, 1);
-        else if (outer == 1) trni_add_stage(c, TRNI_DIRECT, n, stride, l->calibration.mesh);
+        if (outer == 0)
+            trni_add_stage(c, ring ? TRNI_BOTH_WAYS : TRNI_RING_UP, n, stride, 1);
+        else if (outer == 1)
+            trni_add_stage(c, TRNI_DIRECT, n, stride, l->calibration.mesh);
         else
             for (int axis = 1; axis < n; axis *= 2)
                 trni_add_stage(c, TRNI_DIRECT, 2, stride * axis, l->calibration.rdh);
@@ -438,10 +443,9 @@ TRNI_FN trn_status trni_layout_fits(const trni_layout *l, trn_algorithm algorith
     const char *name = trn_algorithm_name(algorithm);
     for (int d = 0; algorithm == TRN_RECURSIVE_DOUBLING && d < l->dims; d++)
         if (!trni_is_power_of_two(l->dim[d].size))
-            return trni_fail(error, TRN_EUNSUPPORTED,
-                             "rdh needs a power of two in each dimension; %s of the group has %d chips",
-                             l->dim[d].level < 0 ? "the order" : trn_level_name(&net->level[l->dim[d].level]),
-                             l->dim[d].size);
+            return trni_fail(
+                error, TRN_EUNSUPPORTED, "rdh needs a power of two in each dimension; %s of the group has %d chips",
+                l->dim[d].level < 0 ? "the order" : trn_level_name(&net->level[l->dim[d].level]), l->dim[d].size);
     if (algorithm == TRN_KANGARING && l->ranks_per_chip % 2)
         return trni_fail(error, TRN_EUNSUPPORTED, "kangaring pairs the ranks of a chip; ranks_per_chip = %d",
                          l->ranks_per_chip);
@@ -513,8 +517,8 @@ TRNI_FN bool trni_layout_on_torus(const trni_layout *l)
  * a KangaRing). Custom topologies: everything that fits. Returns how many; list has room for TRN_ALGORITHM_COUNT. */
 TRNI_FN int trni_layout_candidates(const trni_layout *l, trn_algorithm *list)
 {
-    static const trn_algorithm vendor[] = { TRN_MESH, TRN_RECURSIVE_DOUBLING, TRN_KANGARING, TRN_MULTI_RING,
-                                            TRN_SWITCH_DIRECT, TRN_HIERARCHICAL };
+    static const trn_algorithm vendor[] = { TRN_MESH,       TRN_RECURSIVE_DOUBLING, TRN_KANGARING,
+                                            TRN_MULTI_RING, TRN_SWITCH_DIRECT,      TRN_HIERARCHICAL };
     static const trn_algorithm any[] = { TRN_RING,           TRN_BIDIRECTIONAL_RING, TRN_MULTI_RING,
                                          TRN_DIMENSION_WISE, TRN_RECURSIVE_DOUBLING, TRN_KANGARING,
                                          TRN_MESH,           TRN_SWITCH_DIRECT,      TRN_HIERARCHICAL };

@@ -29,28 +29,28 @@ typedef struct trni_load {
     const trni_layout *l;
     const trn_topology *net;
     const trni_schedule *s;
-    int group, groups;       /* those that are followed: [group, groups) of all */
-    int sample;              /* chips whose links are watched */
-    int block;               /* chips after which the topology repeats itself */
-    int *cell;               /* [block] which of the watched ones stands for a chip; -1 = none, it is never touched */
-    int *owner;              /* [owners] the positions whose sub-blocks are followed */
+    int group, groups; /* those that are followed: [group, groups) of all */
+    int sample;        /* chips whose links are watched */
+    int block;         /* chips after which the topology repeats itself */
+    int *cell;         /* [block] which of the watched ones stands for a chip; -1 = none, it is never touched */
+    int *owner;        /* [owners] the positions whose sub-blocks are followed */
     int owners;
     int slots;
-    bool folded;             /* the outermost level, on all units of which the same happens */
-    double *rate, *latency;  /* [slots] of a chip's links, where nothing is broken; of graphs 1, and none */
-    double *reached;         /* [slots] of the rate, what is expected of it */
-    double *share;           /* [sample * slots] that faults leave of the rates, or the rate of a graph; NULL = all */
-    double *chip_share;      /* [sample] and of HBM and DMA */
-    int layers;              /* store and forward: hops whose loads are kept apart; else 1 */
-    bool even;               /* no faults, and no link that is used in turns */
-    bool graph;              /* links of some level are listed, and have rates and latencies of their own */
-    bool lost;               /* a route could not be found, for want of memory */
-    double *link;            /* [layers * sample * slots] bytes in this step */
-    double *hbm, *dma;       /* [sample] bytes in this step */
+    bool folded;               /* the outermost level, on all units of which the same happens */
+    double *rate, *latency;    /* [slots] of a chip's links, where nothing is broken; of graphs 1, and none */
+    double *reached;           /* [slots] of the rate, what is expected of it */
+    double *share;             /* [sample * slots] that faults leave of the rates, or the rate of a graph; NULL = all */
+    double *chip_share;        /* [sample] and of HBM and DMA */
+    int layers;                /* store and forward: hops whose loads are kept apart; else 1 */
+    bool even;                 /* no faults, and no link that is used in turns */
+    bool graph;                /* links of some level are listed, and have rates and latencies of their own */
+    bool lost;                 /* a route could not be found, for want of memory */
+    double *link;              /* [layers * sample * slots] bytes in this step */
+    double *hbm, *dma;         /* [sample] bytes in this step */
     double *hbm_sum, *dma_sum; /* [sample] in this phase */
     int64_t *route;
     int capacity;
-    double step_latency_s;   /* of the present step */
+    double step_latency_s;                                               /* of the present step */
     void (*tell)(void *told, int group, int from, int to, double bytes); /* not NULL: is told of ranks' messages */
     void *told;
 } trni_load;
@@ -155,8 +155,10 @@ TRNI_FN void trni_scene_move(const trni_scene *e, const trni_hop *m)
     const int to = trni_scene_rank(e, m->to);
     for (int i = 0; i < m->sources; i++) {
         const int from = trni_scene_rank(e, m->from[i]);
-        if (from != to) trni_load_read(e->w, e->group, from, to, bytes, e->stage->factor);
-        else e->w->hbm[trni_load_chip(e->w, e->group, to)] += bytes;
+        if (from != to)
+            trni_load_read(e->w, e->group, from, to, bytes, e->stage->factor);
+        else
+            e->w->hbm[trni_load_chip(e->w, e->group, to)] += bytes;
     }
     trni_load_write(e->w, e->group, to, bytes, m->sources, m->also == TRNI_NOBODY ? 1 : 2);
 }
@@ -339,8 +341,8 @@ TRNI_FN trn_status trni_load_init(trni_load *w, const trni_layout *l, const trni
     const trn_status status = trni_load_fold(w, tables);
     if (status != TRN_OK) return status;
     const size_t chips = (size_t)w->sample, slots = (size_t)(w->slots ? w->slots : 1), layers = (size_t)w->layers;
-    double *at = *loads = (double *)calloc(3 * slots + chips * (slots * (layers + 1) + 5) + (size_t)w->capacity + 1,
-                                           sizeof(double));
+    double *at = *loads =
+        (double *)calloc(3 * slots + chips * (slots * (layers + 1) + 5) + (size_t)w->capacity + 1, sizeof(double));
     if (!at) return trni_fail(l->ask->error, TRN_ENOSPC, "could not allocate the loads of %d chips", w->sample);
     w->rate = at;
     w->latency = w->rate + slots;

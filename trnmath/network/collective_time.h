@@ -22,10 +22,10 @@
 typedef struct trni_times {
     int steps;
     double latency_s;
-    double link_s, hbm_s, dma_s; /* per byte, each phase's sums */
-    double slope_s;              /* per byte: the longest of the three in each phase */
+    double link_s, hbm_s, dma_s;                                 /* per byte, each phase's sums */
+    double slope_s;                                              /* per byte: the longest of the three in each phase */
     double expected_link_s, expected_memory_s, expected_slope_s; /* the same at the rates that are reached */
-    int64_t link;                /* the fullest link of the steps that take longest; -1 = none */
+    int64_t link; /* the fullest link of the steps that take longest; -1 = none */
 } trni_times;
 
 enum { TRNI_CC_SEGMENTS = 16 }; /* a broadcast along a ring is cut into so many pieces (assumed) */
@@ -401,10 +401,14 @@ TRNI_FN trn_status trni_load_times(const trni_layout *l, const trni_schedule *s,
     t->link = -1;
     trn_status status = l->ranks > 1 ? trni_load_init(&w, l, s, &loads, &tables) : TRN_OK;
     if (status == TRN_OK && l->ranks > 1) {
-        if (op == TRN_PERMUTE || op == TRN_SEND_RECV) trni_load_pairs(&w, t);
-        else if (op == TRN_BROADCAST) trni_load_spread(&w, t);
-        else if (op == TRN_ALL_TO_ALL) trni_load_phase(&w, TRNI_EXCHANGE, t);
-        else if (s->single_step) trni_load_single_step(&w, t);
+        if (op == TRN_PERMUTE || op == TRN_SEND_RECV)
+            trni_load_pairs(&w, t);
+        else if (op == TRN_BROADCAST)
+            trni_load_spread(&w, t);
+        else if (op == TRN_ALL_TO_ALL)
+            trni_load_phase(&w, TRNI_EXCHANGE, t);
+        else if (s->single_step)
+            trni_load_single_step(&w, t);
         else {
             if (op != TRN_ALL_GATHER) trni_load_phase(&w, TRNI_REDUCE, t);
             if (op != TRN_REDUCE_SCATTER) trni_load_phase(&w, TRNI_GATHER, t);
@@ -534,8 +538,9 @@ TRNI_FN trni_bounds trni_load_bounds(const trni_layout *l)
     bool whole = l->boxed;
     for (int d = 0; whole && d < l->dims; d++) {
         const double inner = trni_layout_chips(l, d);
-        if (d) trni_bound_at_least(&b, trni_bound_bytes(l, chips / inner, inner * l->ranks_per_chip),
-                                   inner * trni_rate_leaving(l, d));
+        if (d)
+            trni_bound_at_least(&b, trni_bound_bytes(l, chips / inner, inner * l->ranks_per_chip),
+                                inner * trni_rate_leaving(l, d));
         if (!l->ask->chips && l->dim[d].size % 2 == 0)
             trni_bound_at_least(&b, trni_bound_bytes(l, 2, l->ranks / 2.0),
                                 trn_topology_cut_bytes_per_s(net, l->dim[d].level));

@@ -201,7 +201,7 @@ typedef void trni_fold_load(void *user, int rank, int64_t first, int64_t n, floa
 typedef struct trni_fold {
     const trni_schedule *s;
     const trni_arith *arith;
-    trni_cc_sum *sum;    /* [2 ranks] */
+    trni_cc_sum *sum; /* [2 ranks] */
     float *value;     /* [ranks][TRNI_FOLD_TILE] what each rank holds */
     float *partial;   /* [partials][TRNI_FOLD_TILE] of sums of more than 16 */
     uint8_t *loaded;  /* [ranks] */

@@ -22,8 +22,8 @@ typedef struct trni_views {
     bool idle;        /* others are away, and nothing is to be sent or received here */
     trn_isa isa;
     const uint8_t *away; /* [groups * ranks] ranks whose views another process has; NULL = none */
-    char **in, **out; /* [groups * ranks] packed codes; NULL where a rank has none */
-    char *memory;     /* what was allocated for them */
+    char **in, **out;    /* [groups * ranks] packed codes; NULL where a rank has none */
+    char *memory;        /* what was allocated for them */
 } trni_views;
 
 /* Elements that rank r's source, or destination, must have; -1: it is not looked at. */
@@ -37,8 +37,7 @@ TRNI_FN int64_t trni_view_elements(const trni_views *v, int rank, bool output)
     case TRN_REDUCE_SCATTER: return output ? count : v->elements;
     case TRN_BROADCAST: return output || rank == a->root ? v->elements : -1;
     case TRN_SEND_RECV:
-    case TRN_PERMUTE:
-        return (output ? trni_source_of(a, rank) : trni_target_of(a, rank)) >= 0 ? v->elements : -1;
+    case TRN_PERMUTE: return (output ? trni_source_of(a, rank) : trni_target_of(a, rank)) >= 0 ? v->elements : -1;
     case TRN_ALL_TO_ALL:
         for (int r = 0; a->counts && r < v->ranks; r++)
             n += a->counts[output ? (int64_t)r * v->ranks + rank : (int64_t)rank * v->ranks + r];

@@ -40,7 +40,7 @@ TRNI_FN bool trni_same_kind(const trn_level *a, const trn_level *b)
 }
 
 TRNI_FN void trni_draw_open(trni_canvas *p, const trn_topology *net, const double *load, trn_trace_write *write,
-                             void *user)
+                            void *user)
 {
     memset(p, 0, sizeof *p);
     p->named = *net;
@@ -126,7 +126,7 @@ TRNI_FN void trni_draw_style(trni_canvas *p)
     static const char *const kind[] = { "#4e79a7", "#c96f0a", "#3f9950", "#b0569c",
                                         "#d6504f", "#1b9aa0", "#9a7b1f", "#8a6d5b" };
     static const char *const shade[TRNI_DRAW_SHADES] = { "#7d8896", "#3f8fd0", "#5f74d4", "#8a55c8",
-                                                          "#b43fa8", "#d6336c", "#e8352b" };
+                                                         "#b43fa8", "#d6336c", "#e8352b" };
     trni_text *t = &p->text;
     trni_text_put(
         t,
@@ -181,8 +181,8 @@ TRNI_FN void trni_draw_head(trni_canvas *p, const char *title, int width, int he
                                trni_draw_links(net) == 1 ? "" : "s");
     if (net->chips > 1)
         trni_print(words + count, sizeof words - (size_t)count,
-                 "; at most %d hops, %.3g on average; %.4g TB/s from half to half", trn_topology_diameter(net),
-                 trn_topology_mean_hops(net), trn_topology_bisection_bytes_per_s(net) / 1e12);
+                   "; at most %d hops, %.3g on average; %.4g TB/s from half to half", trn_topology_diameter(net),
+                   trn_topology_mean_hops(net), trn_topology_bisection_bytes_per_s(net) / 1e12);
     trni_draw_text(p, "faint", TRNI_DRAW_MARGIN, 52, 0, words);
 }
 
@@ -255,7 +255,7 @@ TRNI_FN void trni_draw_half(trni_canvas *p, int64_t link, const double x[4], con
 /* A link from one place to another, whose ends leave in the direction of the bend (0, 0: straight). With loads, the
  * half at each end shows what leaves there. */
 TRNI_FN void trni_draw_link(trni_canvas *p, int level, trni_both_ways two, double x0, double y0, double x1, double y1,
-                             double bend_x, double bend_y)
+                            double bend_x, double bend_y)
 {
     const double px[4] = { x0, x0 + bend_x, x1 + bend_x, x1 }, py[4] = { y0, y0 + bend_y, y1 + bend_y, y1 };
     const bool straight = bend_x >= 0 && bend_x <= 0 && bend_y >= 0 && bend_y <= 0;
@@ -346,8 +346,10 @@ TRNI_FN const char *trni_wiring_words(const trn_level *l)
 
 TRNI_FN void trni_draw_range(char text[32], int digits, double least, double most)
 {
-    if (most > least) trni_print(text, 32, "%.*g to %.*g", digits, least, digits, most);
-    else trni_print(text, 32, "%.*g", digits, least);
+    if (most > least)
+        trni_print(text, 32, "%.*g to %.*g", digits, least, digits, most);
+    else
+        trni_print(text, 32, "%.*g", digits, least);
 }
 
 /* "20 GB/s one way", or from the least of a graph's links (parallel ones together) to the most; the same of times. */
@@ -405,7 +407,7 @@ TRNI_FN void trni_draw_loads(trni_canvas *p, double y, const char *unit)
                       x + (i + 0.7) * each, y);
     char words[160];
     trni_print(words, sizeof words, "load of a link at the end it leaves from: none ... %.6g %s", p->most,
-             unit ? unit : "");
+               unit ? unit : "");
     trni_draw_text(p, "ink", x + (int)TRNI_DRAW_SHADES * each + 4, y + 4, 0, words);
 }
 

@@ -65,11 +65,11 @@ TRN_API trn_status trn_fit(const trn_fit_args *args, double *number);
 
 typedef struct trni_fit {
     const trn_fit_args *a;
-    double p[TRN_FIT_NUMBERS]; /* logarithms of the numbers, */
+    double p[TRN_FIT_NUMBERS];  /* logarithms of the numbers, */
     double p0[TRN_FIT_NUMBERS]; /* and where they began */
-    double *residual, *moved;  /* [samples] at p, and near it */
-    double *slope;             /* [numbers][samples] */
-    double sum;                /* of squares at p */
+    double *residual, *moved;   /* [samples] at p, and near it */
+    double *slope;              /* [numbers][samples] */
+    double sum;                 /* of squares at p */
     trn_status status;
 } trni_fit;
 
@@ -235,7 +235,8 @@ TRNI_FN void trni_fit_search(trni_fit *f)
     f->sum = trni_fit_sum(f, f->p, f->residual);
     for (int round = 0; round < (f->a->is_near ? 2 : 8) && f->status == TRN_OK; round++) {
         double damping = 1e-3;
-        for (int i = 0; i < 40 && f->sum > 1e-24 && trni_fit_step(f, &damping); i++) {}
+        for (int i = 0; i < 40 && f->sum > 1e-24 && trni_fit_step(f, &damping); i++) {
+        }
         if (!trni_fit_walk(f)) return;
     }
 }

@@ -82,7 +82,7 @@ typedef struct trni_file_key {
     trni_key_kind kind;
     size_t offset;
     int power;           /* REAL: of ten, of its unit; WHOLE: of two, of the most it may be */
-    trni_measure unit;      /* REAL */
+    trni_measure unit;   /* REAL */
     const char *word[6]; /* WORD, FLAG: of the values 0, 1, ... */
     const char *expected;
 } trni_file_key;
@@ -331,8 +331,8 @@ TRNI_FN trn_status trni_file_end_level(trni_net_file *f)
     enum { SIZE = 1u << 0, WIRING = 1u << 1, RATE = 1u << 3 };
     if (f->level < 0) return TRN_OK;
     const trn_level *l = &f->net.level[f->level];
-    const char *lacks = !(f->seen_here & SIZE)                                   ? "size"
-                        : !(f->seen_here & WIRING)                               ? "wiring"
+    const char *lacks = !(f->seen_here & SIZE)     ? "size"
+                        : !(f->seen_here & WIRING) ? "wiring"
                         : l->wiring != TRN_WIRING_NONE && l->wiring != TRN_WIRING_GRAPH && !(f->seen_here & RATE)
                             ? "rate"
                             : NULL;

@@ -115,8 +115,9 @@ TRNI_FN void trni_route_ring(trni_route *r, int level, int steps)
     int d = trn_topology_digit(r->net, r->chip, level);
     const int written = r->faulty ? count : r->capacity - r->count, end = r->count + count;
     for (int i = 0; i < count && i < written; i++)
-        trni_route_add(r, trni_with_digit(r->net, r->chip, level,
-                                          (d + (steps < 0 ? l->size - i % l->size : i)) % l->size), level, k);
+        trni_route_add(r,
+                       trni_with_digit(r->net, r->chip, level, (d + (steps < 0 ? l->size - i % l->size : i)) % l->size),
+                       level, k);
     d = (d + steps + l->size) % l->size;
     r->count = end;
     r->latency_s += count * l->latency_s;
@@ -309,8 +310,10 @@ TRNI_FN double trni_injection(const trn_topology *net, bool most)
     for (int l = 0; l < net->levels; l++) {
         const int slots = trni_level_slots(net, l);
         const trn_wiring wiring = net->level[l].wiring;
-        if (wiring == TRN_WIRING_GRAPH) sum += trni_graph_injection(net, l, most);
-        else sum += (wiring == TRN_WIRING_SWITCH ? slots / 2 : slots) * net->level[l].bytes_per_s;
+        if (wiring == TRN_WIRING_GRAPH)
+            sum += trni_graph_injection(net, l, most);
+        else
+            sum += (wiring == TRN_WIRING_SWITCH ? slots / 2 : slots) * net->level[l].bytes_per_s;
     }
     return sum;
 }

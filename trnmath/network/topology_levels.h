@@ -325,9 +325,12 @@ TRNI_FN int64_t trni_level_link(const trn_topology *net, int level, int from, in
     const int d = trn_topology_digit(net, from, level), e = trn_topology_digit(net, to, level);
     int k = 0;
     if (l->wiring == TRN_WIRING_GRAPH && !trni_wire_between(net, level, d, e)) return -1;
-    if (l->wiring == TRN_WIRING_FULL || l->wiring == TRN_WIRING_GRAPH) k = e < d ? e : e - 1;
-    else if (l->wiring != TRN_WIRING_RING) return -1;
-    else if ((d + 1) % l->size != e) k = 1;
+    if (l->wiring == TRN_WIRING_FULL || l->wiring == TRN_WIRING_GRAPH)
+        k = e < d ? e : e - 1;
+    else if (l->wiring != TRN_WIRING_RING)
+        return -1;
+    else if ((d + 1) % l->size != e)
+        k = 1;
     if (k == 1 && l->wiring == TRN_WIRING_RING && (e + 1) % l->size != d) return -1;
     return (int64_t)from * trn_topology_slots(net) + trni_slot_base(net, level) + k;
 }
@@ -385,8 +388,8 @@ TRN_API double trn_topology_link_share(const trn_topology *net, int64_t index)
     const int64_t other = net->level[link.level].half_duplex ? trni_link_reverse(net, index) : index;
     for (int i = 0; i < net->faults; i++) {
         const trn_fault *f = &net->fault[i];
-        const bool hit = f->kind == TRN_FAULT_CHIP ? f->at == link.from || f->at == link.to
-                                                   : f->at == index || f->at == other;
+        const bool hit =
+            f->kind == TRN_FAULT_CHIP ? f->at == link.from || f->at == link.to : f->at == index || f->at == other;
         if (hit) share *= f->share;
     }
     return share;

@@ -58,18 +58,18 @@ typedef struct trn_fault {
 enum {
     TRN_MAX_FAULTS = 32,
     TRN_MAX_LEVELS = 8,
-    TRN_MAX_GRAPH = 64,       /* digits of a level whose links are listed */
-    TRN_MAX_WIRES = 96,       /* lists of all such levels together; one that goes both ways counts once */
+    TRN_MAX_GRAPH = 64, /* digits of a level whose links are listed */
+    TRN_MAX_WIRES = 96, /* lists of all such levels together; one that goes both ways counts once */
     TRN_MAX_PARALLEL = 1000,
     TRNI_MAX_CHIPS = 1 << 27 /* with a switch at every level, all have numbers below 2^31 */
 };
 
 typedef struct trn_level {
-    const char *name;   /* "x", "y", "z", "tray", "server", "rack", "efa", ...: not copied */
-    char label[24];     /* not empty: its name, in place of that one */
-    trn_wiring wiring;  /* how chips that differ in this digit are joined */
-    int size;           /* values of the digit */
-    int planes;         /* SWITCH: a chip's plane is its innermost digit modulo this; 0 = 1 */
+    const char *name;  /* "x", "y", "z", "tray", "server", "rack", "efa", ...: not copied */
+    char label[24];    /* not empty: its name, in place of that one */
+    trn_wiring wiring; /* how chips that differ in this digit are joined */
+    int size;          /* values of the digit */
+    int planes;        /* SWITCH: a chip's plane is its innermost digit modulo this; 0 = 1 */
     trn_link_kind kind;
     double bytes_per_s; /* one way, of one link, or of one port of the switch; GRAPH: no effect, wires have their own */
     double latency_s;   /* of one link; SWITCH: from port to port, half of it on the way up, half on the way down */
@@ -101,9 +101,9 @@ typedef struct trn_topology {
     bool store_and_forward;          /* a message goes on when all of it has arrived; false: as it comes in */
     int faults;                      /* of which there are so many */
     trn_fault fault[TRN_MAX_FAULTS];
-    int wires;                       /* of which there are so many, for levels that are wired as graphs */
+    int wires; /* of which there are so many, for levels that are wired as graphs */
     trn_wire wire[TRN_MAX_WIRES];
-    trn_system system;               /* TRN_SYSTEM_COUNT: a custom one */
+    trn_system system;                                /* TRN_SYSTEM_COUNT: a custom one */
     trn_source start, local, hbm, dma, reduce, ranks; /* how those numbers are known */
 } trn_topology;
 

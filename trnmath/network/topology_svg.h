@@ -134,7 +134,7 @@ TRNI_FN void trni_torus_links(const trni_drawing *n, int dim)
         trni_torus_at(n, chip, &x0, &y0);
         trni_torus_at(n, next, &x1, &y1);
         trni_draw_link(n->paper, level, trni_draw_pair(net, level, chip), x0, y0, x1, y1, closes ? n->bend_x[dim] : 0,
-                        closes ? n->bend_y[dim] : 0);
+                       closes ? n->bend_y[dim] : 0);
     }
 }
 
@@ -188,7 +188,7 @@ TRNI_FN void trni_circle_links(const trni_drawing *n, int a)
     trni_circle_at(n, a, &x0, &y0);
     if (l->wiring == TRN_WIRING_SWITCH) {
         trni_draw_link(n->paper, level, trni_draw_pair(net, level, a), x0, y0, n->left + n->wide / 2,
-                        n->top + n->high / 2, 0, 0);
+                       n->top + n->high / 2, 0, 0);
         return;
     }
     for (int b = 0; b < n->chips; b++) {
@@ -288,14 +288,14 @@ TRNI_FN void trni_rack_lines(const trni_drawing *n, int rack, int row)
     for (int i = 0; i < n->row_chips; i++) {
         const double at = trni_rack_line_y(n, y, i), out = 40 + 36.0 * (i % planes);
         trni_draw_link(n->paper, n->rack_switch, trni_draw_pair(net, n->rack_switch, first + i),
-                        rack ? x + n->row_wide : x, at, rack ? x + n->row_wide + out : x - out, at, 0, 0);
+                       rack ? x + n->row_wide : x, at, rack ? x + n->row_wide + out : x - out, at, 0, 0);
         if (rack || n->racks == 1) continue;
         trni_rack_row(n, 1, row, &other_x, &other_y);
         trni_draw_link(n->paper, n->levels - 1,
-                        net->level[n->levels - 1].wiring == TRN_WIRING_FULL
-                            ? trni_draw_pair_full(net, n->levels - 1, first + i, first + i + n->rows * n->row_chips)
-                            : trni_draw_pair(net, n->levels - 1, first + i),
-                        x + n->row_wide, at, other_x, at, 0, 0);
+                       net->level[n->levels - 1].wiring == TRN_WIRING_FULL
+                           ? trni_draw_pair_full(net, n->levels - 1, first + i, first + i + n->rows * n->row_chips)
+                           : trni_draw_pair(net, n->levels - 1, first + i),
+                       x + n->row_wide, at, other_x, at, 0, 0);
     }
 }
 
@@ -317,15 +317,15 @@ TRNI_FN void trni_rack_inner(const trni_drawing *n, int rack, int row)
             const bool next = j == i + 1, closes = i == 0 && j == n->row_chips - 1 && !next;
             if (inner->wiring == TRN_WIRING_FULL)
                 trni_draw_link(n->paper, 0, trni_draw_pair_full(net, 0, first + i, first + j), at, mid, to, mid, 0,
-                                next ? 0 : 14 + 2 * (j - i));
+                               next ? 0 : 14 + 2 * (j - i));
             else if (inner->wiring == TRN_WIRING_RING && (next || closes))
                 trni_draw_link(n->paper, 0, trni_draw_pair(net, 0, next ? first + i : first + j), next ? at : to, mid,
-                                next ? to : at, mid, 0, next ? 0 : 26);
+                               next ? to : at, mid, 0, next ? 0 : 26);
         }
     }
     if (inner->wiring == TRN_WIRING_SWITCH && n->row_chips > 1)
         trni_draw_switch(n->paper, trni_rack_chip_x(n, rack, x, 0) - 17, mid + 14, 48.0 * (n->row_chips - 1) + 34, 6,
-                          NULL);
+                         NULL);
 }
 
 TRNI_FN void trni_rack_boxes(const trni_drawing *n, int rack)
@@ -355,7 +355,7 @@ TRNI_FN void trni_rack_row_box(const trni_drawing *n, int rack, int row)
     trni_draw_group(n->paper, "inner", x, y, n->row_wide, n->row_high);
     trni_draw_unit(words, sizeof words, &net->level[1], 7, number);
     trni_draw_text(n->paper, "faint tiny", rack ? x + n->row_wide - 8 : x + 8, y + n->row_high / 2 + 4, rack ? 2 : 0,
-                    words);
+                   words);
 }
 
 TRNI_FN void trni_rack_draw(const trni_drawing *n, int rack)
@@ -371,13 +371,13 @@ TRNI_FN void trni_rack_draw(const trni_drawing *n, int rack)
     for (int i = 0; i < planes; i++) {
         snprintf(words, sizeof words, planes > 1 ? "switch, plane %d" : "switch", i);
         trni_draw_switch(n->paper, rack ? x + n->row_wide + 40 + 36 * i : x - 66 - 36 * i, n->top + 26, 26,
-                          n->high - 52, words);
+                         n->high - 52, words);
     }
     for (int row = 0; row < n->rows; row++)
         for (int i = 0; i < n->row_chips; i++) {
             trni_rack_row(n, rack, row, &x, &y);
             trni_draw_chip(n->paper, trni_rack_first(n, rack, row) + i, trni_rack_chip_x(n, rack, x, i), y + 13,
-                            n->chip_wide, n->chip_high);
+                           n->chip_wide, n->chip_high);
         }
     if (n->racks == 1) return;
     trni_rack_row(n, rack, 0, &x, &y);
@@ -391,7 +391,7 @@ TRNI_FN void trni_racks_draw(const trni_drawing *n)
         for (int row = 0; row < n->rows; row++) trni_rack_lines(n, rack, row);
     for (int rack = 0; rack < n->racks; rack++) trni_rack_draw(n, rack);
     trni_draw_text(n->paper, "faint small", n->left + n->wide / 2, n->top + n->high - 2, 1,
-                    "Lines at the side of a row are those of its chips, in their order.");
+                   "Lines at the side of a row are those of its chips, in their order.");
 }
 
 /* ---- anything else: boxes within boxes ---- */
@@ -423,9 +423,9 @@ TRNI_FN void trni_nest_draw(const trni_drawing *n)
             trni_draw_group(n->paper, "inner", x + 5, y + 5, wide, high);
         }
         trni_draw_group(n->paper, l % 2 ? "group" : "inner", x, y, wide, high);
-        const int used = snprintf(words, sizeof words, "%.*s: %s %s", trni_draw_fit(trn_level_name(at), 24),
-                                  trn_level_name(at), trni_thousands(count, at->size),
-                                  l ? "of the box within" : "chips");
+        const int used =
+            snprintf(words, sizeof words, "%.*s: %s %s", trni_draw_fit(trn_level_name(at), 24), trn_level_name(at),
+                     trni_thousands(count, at->size), l ? "of the box within" : "chips");
         trni_draw_amounts(net, at, rate, time);
         if (at->wiring != TRN_WIRING_NONE)
             snprintf(words + used, sizeof words - (size_t)used, ", %s, %s GB/s", trni_wiring_words(at), rate);

@@ -202,9 +202,7 @@ TRNI_FN trn_level trni_system_level(const trn_system_spec *spec, const char *nam
         l.bytes_per_s = rate.value;
         l.rate = trni_topology_source("bytes_per_s", rate.known, rate.where);
     }
-    l.kind = joined                        ? TRN_LINK_SWITCH
-             : strstr(field, "peer") == field ? TRN_LINK_PEER
-                                              : TRN_LINK_TORUS;
+    l.kind = joined ? TRN_LINK_SWITCH : strstr(field, "peer") == field ? TRN_LINK_PEER : TRN_LINK_TORUS;
     l.latency_s = joined ? TRNI_SWITCH_S : TRNI_LINK_S;
     l.latency = trni_topology_source("latency_s", TRN_ASSUMED,
                                      joined ? "a link and 0.15 us for crossing a switch of PCIe's kind"

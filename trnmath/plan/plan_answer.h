@@ -48,7 +48,7 @@ TRNI_FN double trni_plan_bound_time(const trni_plan_work *w, double flops)
     const trn_plan_formats *f = &w->a.formats;
     const double chips = w->a.net->chips, peak = chips * trni_plan_array_flops(w);
     const double weights = w->m.tables ? w->size.dense_mlp /* rows may be the same for all samples */
-                           : w->size.active - w->size.embeddings + trni_plan_head_parameters(&w->m, 1);
+                                       : w->size.active - w->size.embeddings + trni_plan_head_parameters(&w->m, 1);
     const double kept =
         w->a.job == TRN_JOB_DECODE ? (double)w->a.batch * trni_plan_kv_positions(w) * w->size.kv_elements : 0;
     const double bytes = weights * trni_plan_bytes_of(f->weights) + kept * trni_plan_bytes_of(f->kv);

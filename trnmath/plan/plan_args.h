@@ -47,7 +47,7 @@ TRN_API const char *trn_job_name(trn_job job);
 TRN_API trn_job trn_job_from_name(const char *name);
 
 typedef enum trn_recompute {
-    TRN_RECOMPUTE_AUTO = 0,  /* the least that fits */
+    TRN_RECOMPUTE_AUTO = 0, /* the least that fits */
     TRN_RECOMPUTE_NONE,
     TRN_RECOMPUTE_SELECTIVE, /* norms, rotations, activation functions, attention: all but products with weights */
     TRN_RECOMPUTE_FULL,      /* every layer from its input, tp's collectives included */
@@ -114,22 +114,22 @@ TRN_API trn_plan_formats trn_plan_formats_default(const trn_plan_formats *asked,
 /* ---- what nobody publishes ---- */
 
 /* field, value, unit, why. Zero in a caller's struct means this value; a negative number means zero. */
-#define TRNI_PLAN_ASSUMPTIONS(X)                                                                                     \
-    X(contention, 0.1, "share", "of the shorter of work and communication when both run: they share DMA and HBM")     \
-    X(expert_imbalance, 1, "ratio", "tokens of the busiest expert rank over the mean; 1 = perfect routing")          \
-    X(hidden_passes, 8, "passes", "of [tokens, hidden] over HBM in a layer: two norms fused with residual sums")     \
-    X(inner_passes, 3, "passes", "of [tokens, intermediate] over HBM: gate and up read, their product written")      \
-    X(scalar_passes, 1, "passes", "of ScalarE over every attention score: the exponential")                          \
-    X(vector_passes, 1, "passes", "of VectorE over every attention score: maxima and sums")                          \
-    X(reserve_bytes, 1073741824.0, "B", "HBM of a chip that runtime, instructions and DMA rings take")               \
+#define TRNI_PLAN_ASSUMPTIONS(X)                                                                                       \
+    X(contention, 0.1, "share", "of the shorter of work and communication when both run: they share DMA and HBM")      \
+    X(expert_imbalance, 1, "ratio", "tokens of the busiest expert rank over the mean; 1 = perfect routing")            \
+    X(hidden_passes, 8, "passes", "of [tokens, hidden] over HBM in a layer: two norms fused with residual sums")       \
+    X(inner_passes, 3, "passes", "of [tokens, intermediate] over HBM: gate and up read, their product written")        \
+    X(scalar_passes, 1, "passes", "of ScalarE over every attention score: the exponential")                            \
+    X(vector_passes, 1, "passes", "of VectorE over every attention score: maxima and sums")                            \
+    X(reserve_bytes, 1073741824.0, "B", "HBM of a chip that runtime, instructions and DMA rings take")                 \
     X(bucket_bytes, 160e6, "B", "that one collective of dp takes: 40 million F32 gradients, as Megatron-LM has")       \
     X(bucket_rank_bytes, 4e6, "B", "or, if that is more, so many a rank: a million gradients, as Megatron-LM has")     \
-    X(product_start_s, 0, "s", "per product with weights: 0 = DMA of the next begins during the last")               \
-    X(optimizer_states, 2, "states", "per parameter: Adam's two moments")                                             \
-    X(tensor_share, 0.46, "share", "expected of TensorE's cycles in products: ten published training runs on trn1")   \
-    X(hbm_share, 0.85, "share", "expected of HBM's rate reading weights and caches: published times of a token")     \
+    X(product_start_s, 0, "s", "per product with weights: 0 = DMA of the next begins during the last")                 \
+    X(optimizer_states, 2, "states", "per parameter: Adam's two moments")                                              \
+    X(tensor_share, 0.46, "share", "expected of TensorE's cycles in products: ten published training runs on trn1")    \
+    X(hbm_share, 0.85, "share", "expected of HBM's rate reading weights and caches: published times of a token")       \
     X(kernel_s, 19e-6, "s", "expected floor of an operation of a layer: published times of a token, 32 to 126 layers") \
-    X(layer_kernels, 2, "kernels", "expected in a layer beside products and attention: norms, rotation, activation")  \
+    X(layer_kernels, 2, "kernels", "expected in a layer beside products and attention: norms, rotation, activation")   \
     X(spread, 1.25, "times", "four of five published times lie within expected / spread to expected x spread")         \
     X(convert_passes, 0, "passes", "of VectorE over weights that products do not take as stored; 0 = DMA converts them")
 
@@ -147,25 +147,25 @@ TRN_API bool trn_plan_assumption_at(int index, trn_spec_field *out);
 
 /* ---- why not ---- */
 
-#define TRNI_PLAN_REASONS(X)                                   \
-    X(TRN_PLAN_LEGAL, "legal")                                \
-    X(TRN_PLAN_HEADS, "heads by tp")                          \
-    X(TRN_PLAN_KV_HEADS, "KV heads by tp")                    \
-    X(TRN_PLAN_WIDTH, "width by tp")                          \
-    X(TRN_PLAN_EXPERTS, "experts by ep")                      \
-    X(TRN_PLAN_LAYERS, "layers by pp")                        \
-    X(TRN_PLAN_SEQUENCE, "sequence by cp or sp")              \
-    X(TRN_PLAN_BATCH, "batch by dp x ep")                     \
-    X(TRN_PLAN_MICROBATCH, "batch by microbatch")             \
-    X(TRN_PLAN_DOMAIN, "beyond NeuronLink")                   \
-    X(TRN_PLAN_GROUP, "replica group")                        \
+#define TRNI_PLAN_REASONS(X)                                                                                           \
+    X(TRN_PLAN_LEGAL, "legal")                                                                                         \
+    X(TRN_PLAN_HEADS, "heads by tp")                                                                                   \
+    X(TRN_PLAN_KV_HEADS, "KV heads by tp")                                                                             \
+    X(TRN_PLAN_WIDTH, "width by tp")                                                                                   \
+    X(TRN_PLAN_EXPERTS, "experts by ep")                                                                               \
+    X(TRN_PLAN_LAYERS, "layers by pp")                                                                                 \
+    X(TRN_PLAN_SEQUENCE, "sequence by cp or sp")                                                                       \
+    X(TRN_PLAN_BATCH, "batch by dp x ep")                                                                              \
+    X(TRN_PLAN_MICROBATCH, "batch by microbatch")                                                                      \
+    X(TRN_PLAN_DOMAIN, "beyond NeuronLink")                                                                            \
+    X(TRN_PLAN_GROUP, "replica group")                                                                                 \
     X(TRN_PLAN_HBM, "HBM")
 
 typedef enum trn_plan_reason {
 #define TRNI_X(name, text) name,
     TRNI_PLAN_REASONS(TRNI_X)
 #undef TRNI_X
-    TRN_PLAN_REASON_COUNT
+        TRN_PLAN_REASON_COUNT
 } trn_plan_reason;
 
 /* Why a plan is not possible, in a few words. */
@@ -180,25 +180,25 @@ typedef struct trn_plan_memory {
     double kv_elsewhere; /* kv_pool: of the cache that this chip reads, in the memory of tp's other chips; not in kv */
 } trn_plan_memory;
 
-#define TRNI_PLAN_PARTS(X)                                                                          \
-    X(PRODUCTS, products_s, "products, TensorE")        /* with weights, where TensorE sets the time */ \
-    X(READS, reads_s, "products, HBM")                  /* with weights, where HBM or DMA does */  \
-    X(ATTENTION, attention_s, "attention")              /* scores, softmax, values; KV reads */    \
-    X(ELEMENTWISE, elementwise_s, "elementwise")        /* norms, residuals, activation functions */ \
-    X(UPDATE, update_s, "optimizer")                                                               \
-    X(TP, tp_s, "tp collectives")                                                                  \
-    X(CP, cp_s, "cp collectives")                                                                  \
-    X(EP, ep_s, "ep all_to_all")                                                                   \
-    X(DP, dp_s, "dp collectives")                                                                  \
-    X(PP, pp_s, "pp transfers")                                                                    \
-    X(BUBBLE, bubble_s, "pipeline bubble")                                                          \
-    X(LOOKUPS, lookups_s, "embedding lookups")          /* a recommender's: rows over HBM */
+#define TRNI_PLAN_PARTS(X)                                                                                             \
+    X(PRODUCTS, products_s, "products, TensorE") /* with weights, where TensorE sets the time */                       \
+    X(READS, reads_s, "products, HBM")           /* with weights, where HBM or DMA does */                             \
+    X(ATTENTION, attention_s, "attention")       /* scores, softmax, values; KV reads */                               \
+    X(ELEMENTWISE, elementwise_s, "elementwise") /* norms, residuals, activation functions */                          \
+    X(UPDATE, update_s, "optimizer")                                                                                   \
+    X(TP, tp_s, "tp collectives")                                                                                      \
+    X(CP, cp_s, "cp collectives")                                                                                      \
+    X(EP, ep_s, "ep all_to_all")                                                                                       \
+    X(DP, dp_s, "dp collectives")                                                                                      \
+    X(PP, pp_s, "pp transfers")                                                                                        \
+    X(BUBBLE, bubble_s, "pipeline bubble")                                                                             \
+    X(LOOKUPS, lookups_s, "embedding lookups") /* a recommender's: rows over HBM */
 
 typedef enum trn_plan_part {
 #define TRNI_X(name, field, text) TRN_PART_##name,
     TRNI_PLAN_PARTS(TRNI_X)
 #undef TRNI_X
-    TRN_PART_COUNT
+        TRN_PART_COUNT
 } trn_plan_part;
 
 /* As the list above has it, such as "tp collectives". */
@@ -210,9 +210,9 @@ typedef struct trn_plan_time {
 #define TRNI_X(name, field, text) double field;
     TRNI_PLAN_PARTS(TRNI_X)
 #undef TRNI_X
-    double hidden_s;     /* communication beside computation */
-    double contention_s; /* what that costs */
-    double recompute_s;  /* of the parts above: forward work done again */
+    double hidden_s;              /* communication beside computation */
+    double contention_s;          /* what that costs */
+    double recompute_s;           /* of the parts above: forward work done again */
     double forward_s, backward_s; /* of one microbatch on one stage */
 } trn_plan_time;
 
@@ -221,7 +221,7 @@ TRN_API double trn_plan_part_s(const trn_plan_time *t, trn_plan_part part);
 
 typedef struct trn_plan {
     int tp, cp, ep, dp, pp; /* product = chips of the topology, or times the replicas that share a chip */
-    int tp_cores;            /* with lnc: logical cores of tp, and tp is their chips, at least 1; 0 without lnc */
+    int tp_cores;           /* with lnc: logical cores of tp, and tp is their chips, at least 1; 0 without lnc */
     bool sp;                /* training and prefill, wherever tp divides the tokens of a microbatch */
     trn_plan_order order;
     trn_zero zero;           /* training: what AUTO came to */
@@ -231,20 +231,20 @@ typedef struct trn_plan {
 
     bool legal;
     trn_plan_reason reason;
-    char why[200];           /* of an illegal plan: one sentence */
-    trn_plan_memory memory;  /* 0 where the plan fell before it was counted */
+    char why[200];          /* of an illegal plan: one sentence */
+    trn_plan_memory memory; /* 0 where the plan fell before it was counted */
     trn_plan_time time;
-    double bound_s;          /* no plan is faster: arrays and HBM of all chips, nothing twice */
-    double time_s;           /* ideal: of a training step, a batch of prompts, or one token of every sequence */
-    double ttft_s;           /* inference: one prompt in each replica; ideal */
-    double tokens_per_s;     /* ideal */
-    double flops;            /* of the model in a step, nothing twice */
-    double mfu;              /* flops over time x chips x published rate; NaN when there is none; ideal */
-    double expected_s;       /* as time_s, at what is expected to be reached: what plans are ranked by */
+    double bound_s;      /* no plan is faster: arrays and HBM of all chips, nothing twice */
+    double time_s;       /* ideal: of a training step, a batch of prompts, or one token of every sequence */
+    double ttft_s;       /* inference: one prompt in each replica; ideal */
+    double tokens_per_s; /* ideal */
+    double flops;        /* of the model in a step, nothing twice */
+    double mfu;          /* flops over time x chips x published rate; NaN when there is none; ideal */
+    double expected_s;   /* as time_s, at what is expected to be reached: what plans are ranked by */
     double expected_low_s, expected_high_s; /* four of five published times lie within such a range */
     double expected_ttft_s, expected_tokens_per_s, expected_mfu;
-    trn_plan_time expected;  /* the parts of expected_s */
-    trn_plan_part bottleneck; /* the largest part of the expected time */
+    trn_plan_time expected;                   /* the parts of expected_s */
+    trn_plan_part bottleneck;                 /* the largest part of the expected time */
     trn_algorithm tp_algorithm, dp_algorithm; /* of the largest collective; AUTO when there is none */
 } trn_plan;
 
@@ -255,30 +255,30 @@ typedef struct trn_plan_args {
     const trn_topology *net;       /* the chips; any part of a system is a topology, too */
     const trn_system_spec *system; /* whose chips they are; NULL = net->system */
     trn_job job;
-    int64_t batch;       /* sequences in a step of the whole machine */
-    int64_t sequence;    /* tokens of each: decode: that the cache holds */
-    int64_t prompt;      /* decode: tokens of a prompt, for the time to the first token; 0 = sequence */
+    int64_t batch;           /* sequences in a step of the whole machine */
+    int64_t sequence;        /* tokens of each: decode: that the cache holds */
+    int64_t prompt;          /* decode: tokens of a prompt, for the time to the first token; 0 = sequence */
     trn_precision precision; /* what an unset format is */
     trn_plan_formats formats;
     trn_plan_assumptions assumptions;
     const trn_calibration *calibration; /* of collectives; NULL = trn_calibration_default() */
     trn_recompute recompute;
     trn_zero zero;
-    int ranks_per_chip;      /* 0 = 1: chips are the ranks of tp; 4 on Trainium2: logical cores are */
-    int lnc;                 /* cores of a logical core, 1 or 2: degree[TRN_AXIS_TP] counts logical cores; 0: chips */
-    bool no_replicate_kv;    /* KV heads are not copied where tp is a multiple of them */
-    bool replicate_kv;       /* of no effect: they are copied by default */
-    bool uneven_stages;      /* layers need not divide by pp: the last stage has fewer */
-    bool across_domains;     /* tp, cp and ep may leave the chips that NeuronLink joins */
-    bool ignore_groups;      /* do not ask trn_replica_group_check */
-    bool overlap_dependent;  /* tp and ep run beside products, too (collective matmul) */
+    int ranks_per_chip;     /* 0 = 1: chips are the ranks of tp; 4 on Trainium2: logical cores are */
+    int lnc;                /* cores of a logical core, 1 or 2: degree[TRN_AXIS_TP] counts logical cores; 0: chips */
+    bool no_replicate_kv;   /* KV heads are not copied where tp is a multiple of them */
+    bool replicate_kv;      /* of no effect: they are copied by default */
+    bool uneven_stages;     /* layers need not divide by pp: the last stage has fewer */
+    bool across_domains;    /* tp, cp and ep may leave the chips that NeuronLink joins */
+    bool ignore_groups;     /* do not ask trn_replica_group_check */
+    bool overlap_dependent; /* tp and ep run beside products, too (collective matmul) */
     int degree[TRN_AXIS_COUNT]; /* by trn_plan_axis: only plans with this degree; 0 = search */
-    int64_t microbatch;      /* only this; 0 = search powers of two up to 16 */
-    int max_pp;              /* 0 = 64 */
-    bool no_sp;              /* no sequence parallelism; by default every plan has it whose tokens tp divides */
+    int64_t microbatch;         /* only this; 0 = search powers of two up to 16 */
+    int max_pp;                 /* 0 = 64 */
+    bool no_sp;                 /* no sequence parallelism; by default every plan has it whose tokens tp divides */
     trn_error *error;
-    bool kv_pool;            /* decode: KV caches that do not fit may lie once in the memory of all of tp's chips */
-    bool pad_heads;          /* where tp does not divide the heads, zeros make more of them */
+    bool kv_pool;   /* decode: KV caches that do not fit may lie once in the memory of all of tp's chips */
+    bool pad_heads; /* where tp does not divide the heads, zeros make more of them */
 } trn_plan_args;
 
 #if TRNI_BODIES
@@ -326,8 +326,12 @@ TRNI_FN trn_format trni_plan_format_or(trn_format asked, trn_format usual) { ret
 
 TRN_API trn_plan_formats trn_plan_formats_default(const trn_plan_formats *asked, trn_precision precision)
 {
-    static const struct { trn_format work, sum; } row[] = {
-        { TRN_BF16, TRN_F32 }, { TRN_BF16, TRN_BF16 }, { TRN_F32, TRN_F32 },
+    static const struct {
+        trn_format work, sum;
+    } row[] = {
+        { TRN_BF16, TRN_F32 },
+        { TRN_BF16, TRN_BF16 },
+        { TRN_F32, TRN_F32 },
     };
     const unsigned which = (unsigned)precision < TRN_PRECISION_COUNT ? (unsigned)precision : 0;
     trn_plan_formats f;
@@ -360,7 +364,11 @@ TRN_API trn_plan_assumptions trn_plan_assumptions_default(const trn_plan_assumpt
 
 TRN_API bool trn_plan_assumption_at(int index, trn_spec_field *out)
 {
-    static const struct { const char *field; double value; const char *unit, *why; } row[] = {
+    static const struct {
+        const char *field;
+        double value;
+        const char *unit, *why;
+    } row[] = {
 #define TRNI_X(field, value, unit, why) { #field, value, unit, why },
         TRNI_PLAN_ASSUMPTIONS(TRNI_X)
 #undef TRNI_X

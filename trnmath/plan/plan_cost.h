@@ -20,7 +20,7 @@
 typedef struct trni_plan_work_time {
     double time_s;
     double expected_s; /* at the shares of TensorE and HBM that are reached */
-    bool tensor; /* TensorE sets it; else HBM or DMA */
+    bool tensor;       /* TensorE sets it; else HBM or DMA */
 } trni_plan_work_time;
 
 typedef struct trni_plan_product_row {
@@ -54,20 +54,20 @@ typedef struct trni_plan_work {
     trn_plan_args a; /* settled: every default replaced; model points at the next field */
     trn_model m;
     trn_model_size size;
-    trn_chip_spec chip;      /* one that is a rank of tp: a chip, or a logical core's part of it */
+    trn_chip_spec chip; /* one that is a rank of tp: a chip, or a logical core's part of it */
     trn_server_spec server;
     trn_system_spec unit;
     const trn_chip_spec *whole; /* the chip itself */
-    bool converts;           /* weights become the compute format on their way into SBUF */
-    int domain;              /* chips that NeuronLink joins */
+    bool converts;              /* weights become the compute format on their way into SBUF */
+    int domain;                 /* chips that NeuronLink joins */
     trni_plan_product_row *product;
-    int64_t products;        /* a power of two */
+    int64_t products;                     /* a power of two */
     trni_plan_collective_row *collective; /* [TRNI_PLAN_COLLECTIVES] */
-    int *chips;              /* trni_plan_place_capacity() */
-    int64_t asked;           /* costs that were computed, not remembered */
-    int group_tp;            /* whose groups were checked last, and what was said; "" = they are good */
+    int *chips;                           /* trni_plan_place_capacity() */
+    int64_t asked;                        /* costs that were computed, not remembered */
+    int group_tp;                         /* whose groups were checked last, and what was said; "" = they are good */
     char group_why[200];
-    trn_status status;       /* the first failure of a cost */
+    trn_status status; /* the first failure of a cost */
 } trni_plan_work;
 
 /* ---- arguments ---- */
@@ -75,9 +75,17 @@ typedef struct trni_plan_work {
 TRNI_DRIVER trn_status trni_plan_check_formats(const trn_plan_args *a)
 {
     const trn_plan_formats *f = &a->formats;
-    const struct { const char *name; trn_format format; } row[] = {
-        { "weights", f->weights }, { "activations", f->activations }, { "gradients", f->gradients },
-        { "optimizer", f->optimizer }, { "kv", f->kv }, { "wire", f->wire }, { "compute", f->compute },
+    const struct {
+        const char *name;
+        trn_format format;
+    } row[] = {
+        { "weights", f->weights },
+        { "activations", f->activations },
+        { "gradients", f->gradients },
+        { "optimizer", f->optimizer },
+        { "kv", f->kv },
+        { "wire", f->wire },
+        { "compute", f->compute },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
         if (row[i].format && trn_format_bits(row[i].format) == 0)
@@ -112,7 +120,10 @@ TRNI_DRIVER trn_status trni_plan_check_choices(const trn_plan_args *a)
 TRNI_DRIVER trn_status trni_plan_check_assumptions(const trn_plan_args *a)
 {
 #define TRNI_X(field, value, unit, why) { #field, a->assumptions.field },
-    const struct { const char *name; double value; } row[] = { TRNI_PLAN_ASSUMPTIONS(TRNI_X) };
+    const struct {
+        const char *name;
+        double value;
+    } row[] = { TRNI_PLAN_ASSUMPTIONS(TRNI_X) };
 #undef TRNI_X
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
         if (!(row[i].value >= -0x1p60 && row[i].value <= 0x1p60))
@@ -180,9 +191,10 @@ TRNI_FN trn_status trni_plan_resolve_lnc(trni_plan_work *w)
         return trni_fail(w->a.error, TRN_EINVAL, "lnc is %d; a logical core of %s has %s", lnc, w->whole->name,
                          most > 1 ? "1 or 2 cores" : "1 core");
     w->a.ranks_per_chip = w->whole->cores / lnc;
-    return !asked || asked == w->a.ranks_per_chip ? TRN_OK
-        : trni_fail(w->a.error, TRN_EINVAL, "ranks_per_chip is %d, but with lnc %d a chip has %d logical cores", asked,
-                    lnc, w->a.ranks_per_chip);
+    return !asked || asked == w->a.ranks_per_chip
+               ? TRN_OK
+               : trni_fail(w->a.error, TRN_EINVAL, "ranks_per_chip is %d, but with lnc %d a chip has %d logical cores",
+                           asked, lnc, w->a.ranks_per_chip);
 }
 
 /* A chip, or the part of it that is one rank of tp. */
@@ -213,16 +225,20 @@ TRNI_DRIVER trn_status trni_plan_check_model(const trn_model *m, const trn_plan_
     if (m->bidirectional && a->job == TRN_JOB_DECODE)
         return trni_fail(a->error, TRN_EUNSUPPORTED,
                          "%s is an encoder, which keeps no cache: there is nothing to decode (prefill is its forward "
-                         "pass)", m->name[0] ? m->name : "the model");
+                         "pass)",
+                         m->name[0] ? m->name : "the model");
     if (m->tables && a->job == TRN_JOB_DECODE)
-        return trni_fail(a->error, TRN_EUNSUPPORTED, "a recommender keeps no cache: there is nothing to decode "
+        return trni_fail(a->error, TRN_EUNSUPPORTED,
+                         "a recommender keeps no cache: there is nothing to decode "
                          "(prefill is its forward pass)");
     if (m->tables && (a->lnc || a->ranks_per_chip > 1))
-        return trni_fail(a->error, TRN_EUNSUPPORTED, "plans of a recommender are counted in chips: without lnc and "
+        return trni_fail(a->error, TRN_EUNSUPPORTED,
+                         "plans of a recommender are counted in chips: without lnc and "
                          "ranks_per_chip");
     if (m->tables && (a->recompute > TRN_RECOMPUTE_NONE ||
                       (a->zero != TRN_ZERO_AUTO && a->zero != TRN_ZERO_NONE && a->zero != TRN_ZERO_ANY)))
-        return trni_fail(a->error, TRN_EUNSUPPORTED, "plans of a recommender neither compute again (recompute) nor "
+        return trni_fail(a->error, TRN_EUNSUPPORTED,
+                         "plans of a recommender neither compute again (recompute) nor "
                          "share out what the MLPs keep (zero)");
     if (m->patch_inputs && sequence != longest)
         return trni_fail(a->error, TRN_EINVAL, "sequence is %lld, but an image is %lld tokens", sequence, longest);
@@ -624,7 +640,8 @@ TRNI_FN trn_status trni_plan_work_begin(trni_plan_work *w, const trn_plan_args *
     memset(w, 0, sizeof *w);
     trn_status status = trni_plan_resolve_args(w, args);
     if (status != TRN_OK) return status;
-    for (w->products = 64; w->products < shapes; w->products *= 2) {}
+    for (w->products = 64; w->products < shapes; w->products *= 2) {
+    }
     w->product = (trni_plan_product_row *)calloc((size_t)w->products, sizeof *w->product);
     w->collective = (trni_plan_collective_row *)calloc(TRNI_PLAN_COLLECTIVES, sizeof *w->collective);
     w->chips = (int *)calloc((size_t)(trni_plan_place_capacity(w->a.net) + w->a.net->chips), sizeof *w->chips);

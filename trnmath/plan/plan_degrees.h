@@ -14,9 +14,12 @@
 TRNI_FN void trni_plan_count_tp(const trni_plan_work *w, trn_plan *p)
 {
     const int cores = w->a.ranks_per_chip;
-    if (!w->a.lnc) p->tp_cores = 0;
-    else if (p->tp_cores < 1) p->tp_cores = p->tp > 0 && p->tp <= (1 << 27) ? p->tp * cores : 0;
-    else p->tp = p->tp_cores % cores == 0 ? p->tp_cores / cores : cores % p->tp_cores == 0;
+    if (!w->a.lnc)
+        p->tp_cores = 0;
+    else if (p->tp_cores < 1)
+        p->tp_cores = p->tp > 0 && p->tp <= (1 << 27) ? p->tp * cores : 0;
+    else
+        p->tp = p->tp_cores % cores == 0 ? p->tp_cores / cores : cores % p->tp_cores == 0;
 }
 
 /* Are its degrees those of so many chips, and its order one? */

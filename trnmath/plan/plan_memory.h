@@ -31,10 +31,7 @@
 #include "plan_cost.h"
 #include "plan_products.h"
 
-TRNI_FN double trni_plan_bytes_of(trn_format format)
-{
-    return trn_format_bits(format) / 8.0;
-}
+TRNI_FN double trni_plan_bytes_of(trn_format format) { return trn_format_bits(format) / 8.0; }
 
 /* Replicas on one chip: more than one where tp has fewer logical cores than a chip. */
 TRNI_FN int trni_plan_sharing(const trni_plan_work *w, const trn_plan *p)
@@ -171,7 +168,7 @@ TRNI_FN double trni_plan_layer_activation(const trni_plan_work *w, const trn_pla
 
 /* A stage's layers, of one token. */
 TRNI_FN double trni_plan_stage_activation(const trni_plan_work *w, const trn_plan *p, trni_plan_stage stage,
-                                     trn_recompute kind)
+                                          trn_recompute kind)
 {
     return (double)stage.dense * trni_plan_layer_activation(w, p, false, kind) +
            (double)stage.sparse * trni_plan_layer_activation(w, p, true, kind);

@@ -58,19 +58,19 @@ typedef struct trn_model {
     int64_t shared_intermediate;                          /* of all shared experts together */
     int64_t dense_layers;                                 /* of `layers`: blocks without experts */
 
-    int64_t kv_rank;           /* latent attention; 0 = none */
-    int64_t q_rank;            /* 0 = queries are projected in one step */
-    int64_t rope_dim, v_dim;   /* 0 = 0, head_dim */
+    int64_t kv_rank;         /* latent attention; 0 = none */
+    int64_t q_rank;          /* 0 = queries are projected in one step */
+    int64_t rope_dim, v_dim; /* 0 = 0, head_dim */
 
     int64_t window, window_layers; /* in so many layers a token sees at most `window` positions; 0 = all */
     int64_t positions;             /* learned position embeddings; 0 = rotary or none */
     int64_t norms;                 /* of [hidden] in a layer; 0 = 2 */
 
-    int64_t linear_layers;         /* of `layers`: a state of fixed size in place of keys and values; 0 = none */
+    int64_t linear_layers; /* of `layers`: a state of fixed size in place of keys and values; 0 = none */
     int64_t linear_heads, linear_value_dim;   /* of values, of what gates them, and of the output */
     int64_t linear_key_heads, linear_key_dim; /* of keys, and of queries (Mamba-2: groups, state size) */
-    int64_t linear_kernel;         /* of the short convolution over queries, keys and values */
-    bool state_space;              /* the linear layers are Mamba-2's; false: a gated delta rule's */
+    int64_t linear_kernel;                    /* of the short convolution over queries, keys and values */
+    bool state_space;                         /* the linear layers are Mamba-2's; false: a gated delta rule's */
 
     bool tied_embeddings; /* the head is the embedding */
     bool plain_mlp;       /* up and down; false: gate, up and down */
@@ -90,13 +90,13 @@ typedef struct trn_model {
                              is `longest` tokens, and vocab is 0; 0 = tokens of a vocabulary */
 
     /* A recommender has these, hidden (of an embedding) and longest (1), and nothing else of the above. */
-    int64_t tables;                            /* of embeddings; 0 = this is none */
+    int64_t tables; /* of embeddings; 0 = this is none */
     int64_t table_rows[TRN_MODEL_TABLES];
-    int64_t table_lookups[TRN_MODEL_TABLES];   /* rows that a sample looks up and sums */
-    int64_t dense_inputs;                      /* numbers of a sample that are no rows */
-    int64_t dense_widths[TRN_MODEL_WIDTHS];    /* of the MLP that they go through; the last is hidden; 0 ends */
-    int64_t over_widths[TRN_MODEL_WIDTHS];     /* of the MLP behind what joins both; 0 ends */
-    int64_t cross_layers, cross_rank;          /* DCNv2's; 0 = dot products of all pairs */
+    int64_t table_lookups[TRN_MODEL_TABLES]; /* rows that a sample looks up and sums */
+    int64_t dense_inputs;                    /* numbers of a sample that are no rows */
+    int64_t dense_widths[TRN_MODEL_WIDTHS];  /* of the MLP that they go through; the last is hidden; 0 ends */
+    int64_t over_widths[TRN_MODEL_WIDTHS];   /* of the MLP behind what joins both; 0 ends */
+    int64_t cross_layers, cross_rank;        /* DCNv2's; 0 = dot products of all pairs */
 } trn_model;
 
 /* ---- is it one? ---- */
@@ -114,15 +114,15 @@ TRN_API trn_status trn_model_settle(const trn_model *model, trn_model *out, trn_
  * row-cut matrices are held by all. */
 
 typedef struct trn_model_size {
-    double total;       /* parameters; the tied head counts once */
-    double active;      /* of them, those that one token meets; the embedding table counts */
-    double attention;   /* all layers */
-    double dense_mlp;   /* all layers without experts */
-    double experts;     /* all routed experts */
-    double shared;      /* shared experts, routers */
-    double embeddings;  /* table, positions, patches and head; of encoders pooler and classifier, too */
+    double total;      /* parameters; the tied head counts once */
+    double active;     /* of them, those that one token meets; the embedding table counts */
+    double attention;  /* all layers */
+    double dense_mlp;  /* all layers without experts */
+    double experts;    /* all routed experts */
+    double shared;     /* shared experts, routers */
+    double embeddings; /* table, positions, patches and head; of encoders pooler and classifier, too */
     double norms;
-    double kv_elements; /* of one token, all layers, beyond any window */
+    double kv_elements;    /* of one token, all layers, beyond any window */
     double state_elements; /* of one sequence, all linear layers, however long it is */
 } trn_model_size;
 
@@ -146,42 +146,45 @@ TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, do
 /* ---- is it one? ---- */
 
 /* Sizes beyond these are mistakes of a file, and what they multiply to stays below 2^62. */
-#define TRNI_MODEL_FIELDS(X)                                                                                         \
-    X(layers, 1, 4096)                                                                                               \
-    X(hidden, 1, 1 << 20)                                                                                            \
-    X(heads, 1, 1 << 14)                                                                                             \
-    X(kv_heads, 0, 1 << 14)                                                                                          \
-    X(head_dim, 0, 1 << 14)                                                                                          \
-    X(intermediate, 0, 1 << 22)                                                                                      \
-    X(vocab, 0, 1 << 24)                                                                                             \
-    X(experts, 0, 1 << 14)                                                                                           \
-    X(experts_per_token, 0, 1 << 14)                                                                                 \
-    X(moe_intermediate, 0, 1 << 22)                                                                                  \
-    X(shared_intermediate, 0, 1 << 22)                                                                               \
-    X(dense_layers, 0, 4096)                                                                                         \
-    X(kv_rank, 0, 1 << 20)                                                                                           \
-    X(q_rank, 0, 1 << 20)                                                                                            \
-    X(rope_dim, 0, 1 << 14)                                                                                          \
-    X(v_dim, 0, 1 << 14)                                                                                             \
-    X(window, 0, INT64_C(1) << 40)                                                                                   \
-    X(window_layers, 0, 4096)                                                                                        \
-    X(positions, 0, INT64_C(1) << 30)                                                                                \
-    X(norms, 0, 64)                                                                                                  \
-    X(linear_layers, 0, 4096)                                                                                        \
-    X(linear_heads, 0, 1 << 14)                                                                                      \
-    X(linear_value_dim, 0, 1 << 14)                                                                                  \
-    X(linear_key_heads, 0, 1 << 14)                                                                                  \
-    X(linear_key_dim, 0, 1 << 14)                                                                                    \
-    X(linear_kernel, 0, 1 << 10)                                                                                     \
-    X(classes, 0, 1 << 24)                                                                                           \
-    X(token_types, 0, 1 << 20)                                                                                       \
-    X(longest, 0, INT64_C(1) << 32)                                                                                  \
+#define TRNI_MODEL_FIELDS(X)                                                                                           \
+    X(layers, 1, 4096)                                                                                                 \
+    X(hidden, 1, 1 << 20)                                                                                              \
+    X(heads, 1, 1 << 14)                                                                                               \
+    X(kv_heads, 0, 1 << 14)                                                                                            \
+    X(head_dim, 0, 1 << 14)                                                                                            \
+    X(intermediate, 0, 1 << 22)                                                                                        \
+    X(vocab, 0, 1 << 24)                                                                                               \
+    X(experts, 0, 1 << 14)                                                                                             \
+    X(experts_per_token, 0, 1 << 14)                                                                                   \
+    X(moe_intermediate, 0, 1 << 22)                                                                                    \
+    X(shared_intermediate, 0, 1 << 22)                                                                                 \
+    X(dense_layers, 0, 4096)                                                                                           \
+    X(kv_rank, 0, 1 << 20)                                                                                             \
+    X(q_rank, 0, 1 << 20)                                                                                              \
+    X(rope_dim, 0, 1 << 14)                                                                                            \
+    X(v_dim, 0, 1 << 14)                                                                                               \
+    X(window, 0, INT64_C(1) << 40)                                                                                     \
+    X(window_layers, 0, 4096)                                                                                          \
+    X(positions, 0, INT64_C(1) << 30)                                                                                  \
+    X(norms, 0, 64)                                                                                                    \
+    X(linear_layers, 0, 4096)                                                                                          \
+    X(linear_heads, 0, 1 << 14)                                                                                        \
+    X(linear_value_dim, 0, 1 << 14)                                                                                    \
+    X(linear_key_heads, 0, 1 << 14)                                                                                    \
+    X(linear_key_dim, 0, 1 << 14)                                                                                      \
+    X(linear_kernel, 0, 1 << 10)                                                                                       \
+    X(classes, 0, 1 << 24)                                                                                             \
+    X(token_types, 0, 1 << 20)                                                                                         \
+    X(longest, 0, INT64_C(1) << 32)                                                                                    \
     X(patch_inputs, 0, 1 << 24)
 
 TRNI_FN trn_status trni_model_ranges(const trn_model *m, trn_error *error)
 {
 #define TRNI_X(field, low, high) { #field, m->field, low, high },
-    const struct { const char *name; int64_t value, low, high; } row[] = { TRNI_MODEL_FIELDS(TRNI_X) };
+    const struct {
+        const char *name;
+        int64_t value, low, high;
+    } row[] = { TRNI_MODEL_FIELDS(TRNI_X) };
 #undef TRNI_X
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
         if (row[i].value < row[i].low || row[i].value > row[i].high)
@@ -212,7 +215,10 @@ TRNI_DRIVER trn_status trni_model_mlp_check(const trn_model *m, trn_error *error
 
 TRNI_DRIVER trn_status trni_model_linear_check(const trn_model *m, trn_error *error)
 {
-    const struct { const char *name; int64_t value; } row[] = {
+    const struct {
+        const char *name;
+        int64_t value;
+    } row[] = {
         { "linear_heads", m->linear_heads },         { "linear_value_dim", m->linear_value_dim },
         { "linear_key_heads", m->linear_key_heads }, { "linear_key_dim", m->linear_key_dim },
         { "linear_kernel", m->linear_kernel },
@@ -236,10 +242,13 @@ TRNI_DRIVER trn_status trni_model_linear_check(const trn_model *m, trn_error *er
 /* What only one kind of model has. */
 TRNI_DRIVER trn_status trni_model_encoder_check(const trn_model *m, trn_error *error)
 {
-    const struct { const char *name; bool given, encoders; } row[] = {
-        { "pooler", m->pooler, true },          { "masked_head", m->masked_head, true },
-        { "classes", m->classes > 0, true },    { "patch_inputs", m->patch_inputs > 0, true },
-        { "window", m->window > 0, false },     { "linear_layers", m->linear_layers > 0, false },
+    const struct {
+        const char *name;
+        bool given, encoders;
+    } row[] = {
+        { "pooler", m->pooler, true },        { "masked_head", m->masked_head, true },
+        { "classes", m->classes > 0, true },  { "patch_inputs", m->patch_inputs > 0, true },
+        { "window", m->window > 0, false },   { "linear_layers", m->linear_layers > 0, false },
         { "kv_rank", m->kv_rank > 0, false },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
@@ -248,13 +257,16 @@ TRNI_DRIVER trn_status trni_model_encoder_check(const trn_model *m, trn_error *e
                              m->bidirectional ? "an" : "no");
     if (m->masked_head && (m->pooler || m->classes || m->patch_inputs))
         return trni_fail(error, TRN_EINVAL, "masked_head is given, and so is %s, which excludes it",
-                         m->pooler ? "pooler" : m->classes ? "classes" : "patch_inputs");
+                         m->pooler    ? "pooler"
+                         : m->classes ? "classes"
+                                      : "patch_inputs");
     if (m->vocab < 1 && !m->patch_inputs)
         return trni_fail(error, TRN_EINVAL, "vocab is 0; a model without patch_inputs has 1 to 16777216");
     if (m->patch_inputs && (m->vocab || m->longest < 2))
-        return trni_fail(error, TRN_EINVAL, "patch_inputs is %lld, but vocab is %lld and longest %lld; expected 0 and "
-                         "the tokens of an image", (long long)m->patch_inputs, (long long)m->vocab,
-                         (long long)m->longest);
+        return trni_fail(error, TRN_EINVAL,
+                         "patch_inputs is %lld, but vocab is %lld and longest %lld; expected 0 and "
+                         "the tokens of an image",
+                         (long long)m->patch_inputs, (long long)m->vocab, (long long)m->longest);
     return TRN_OK;
 }
 
@@ -279,13 +291,22 @@ TRNI_FN int trni_plan_widths(const int64_t width[TRN_MODEL_WIDTHS])
 /* Sizes of tables end at 2^40 rows, so that all of their numbers stay below 2^66. */
 TRNI_DRIVER trn_status trni_model_tables_check(const trn_model *m, trn_error *error)
 {
-    const struct { const char *name; int64_t value, low, high; } row[] = {
-        { "tables", m->tables, 1, TRN_MODEL_TABLES },   { "hidden", m->hidden, 1, 1 << 20 },
-        { "dense_inputs", m->dense_inputs, 1, 1 << 20 }, { "longest", m->longest, 1, 1 },
-        { "layers", m->layers, 0, 0 },                  { "heads", m->heads, 0, 0 },
-        { "vocab", m->vocab, 0, 0 },                    { "experts", m->experts, 0, 0 },
-        { "linear_layers", m->linear_layers, 0, 0 },    { "intermediate", m->intermediate, 0, 0 },
-        { "patch_inputs", m->patch_inputs, 0, 0 },      { "bidirectional", m->bidirectional, 0, 0 },
+    const struct {
+        const char *name;
+        int64_t value, low, high;
+    } row[] = {
+        { "tables", m->tables, 1, TRN_MODEL_TABLES },
+        { "hidden", m->hidden, 1, 1 << 20 },
+        { "dense_inputs", m->dense_inputs, 1, 1 << 20 },
+        { "longest", m->longest, 1, 1 },
+        { "layers", m->layers, 0, 0 },
+        { "heads", m->heads, 0, 0 },
+        { "vocab", m->vocab, 0, 0 },
+        { "experts", m->experts, 0, 0 },
+        { "linear_layers", m->linear_layers, 0, 0 },
+        { "intermediate", m->intermediate, 0, 0 },
+        { "patch_inputs", m->patch_inputs, 0, 0 },
+        { "bidirectional", m->bidirectional, 0, 0 },
         { "cross_layers", m->cross_layers, 0, 64 },
         { "cross_rank", m->cross_rank, m->cross_layers > 0, m->cross_layers > 0 ? 1 << 20 : 0 },
     };
@@ -296,8 +317,10 @@ TRNI_DRIVER trn_status trni_model_tables_check(const trn_model *m, trn_error *er
     for (int i = 0; i < (int)m->tables; i++)
         if (m->table_rows[i] < 1 || m->table_rows[i] > INT64_C(1) << 40 || m->table_lookups[i] < 1 ||
             m->table_lookups[i] > 1 << 20)
-            return trni_fail(error, TRN_EINVAL, "table %d has %lld rows, of which a sample looks up %lld; expected 1 "
-                             "to 2^40 and 1 to 2^20", i, (long long)m->table_rows[i], (long long)m->table_lookups[i]);
+            return trni_fail(error, TRN_EINVAL,
+                             "table %d has %lld rows, of which a sample looks up %lld; expected 1 "
+                             "to 2^40 and 1 to 2^20",
+                             i, (long long)m->table_rows[i], (long long)m->table_lookups[i]);
     trn_status status = trni_model_widths_check("dense_widths", m->dense_widths, error);
     if (status == TRN_OK) status = trni_model_widths_check("over_widths", m->over_widths, error);
     if (status != TRN_OK) return status;
@@ -484,10 +507,7 @@ TRNI_FN double trni_plan_embedding_parameters(const trn_model *m, int64_t shares
 }
 
 /* Logits of a token, over the vocabulary; an encoder has them to guess masked tokens. */
-TRNI_FN int64_t trni_plan_head_width(const trn_model *m)
-{
-    return m->bidirectional && !m->masked_head ? 0 : m->vocab;
-}
+TRNI_FN int64_t trni_plan_head_width(const trn_model *m) { return m->bidirectional && !m->masked_head ? 0 : m->vocab; }
 
 TRNI_FN double trni_plan_head_parameters(const trn_model *m, int64_t shares)
 {
@@ -607,9 +627,8 @@ TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *siz
     size->dense_mlp = (double)m.dense_layers * trni_plan_mlp_parameters(&m, m.intermediate, 1);
     size->experts = sparse * (double)m.experts * expert;
     size->shared = sparse * trni_plan_shared_parameters(&m, 1);
-    size->embeddings =
-        trni_plan_embedding_parameters(&m, 1) + (m.tied_embeddings ? 0 : trni_plan_head_parameters(&m, 1)) +
-        trni_plan_end_parameters(&m, 1);
+    size->embeddings = trni_plan_embedding_parameters(&m, 1) +
+                       (m.tied_embeddings ? 0 : trni_plan_head_parameters(&m, 1)) + trni_plan_end_parameters(&m, 1);
     size->norms = (layers * (double)m.norms + 1) * trni_plan_norm_parameters(&m);
     size->total = size->attention + size->dense_mlp + size->experts + size->shared + size->embeddings + size->norms;
     size->active = size->total - sparse * (double)(m.experts - m.experts_per_token) * expert;

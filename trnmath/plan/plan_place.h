@@ -23,7 +23,7 @@ typedef struct trni_plan_place {
     const trn_topology *net;
     int parts[TRN_MAX_LEVELS];
     trni_plan_place_part part[TRN_MAX_LEVELS][TRN_AXIS_COUNT]; /* of each level's digit, innermost axis first */
-    bool folded[TRN_MAX_LEVELS];                          /* 2 x 2 on a ring of four: {0, 3}, {1, 2} */
+    bool folded[TRN_MAX_LEVELS];                               /* 2 x 2 on a ring of four: {0, 3}, {1, 2} */
 } trni_plan_place;
 
 TRNI_FN int64_t trni_plan_gcd(int64_t a, int64_t b)
@@ -46,7 +46,7 @@ TRNI_FN bool trni_plan_place_folds(const trni_plan_place *p, int level)
 
 /* False when the degrees do not multiply to the number of chips. */
 TRNI_FN bool trni_plan_place_degrees(const trn_topology *net, const int degree[TRN_AXIS_COUNT], trn_plan_order order,
-                                trni_plan_place *p)
+                                     trni_plan_place *p)
 {
     static const int inward[2][TRN_AXIS_COUNT] = {
         { TRN_AXIS_TP, TRN_AXIS_CP, TRN_AXIS_EP, TRN_AXIS_DP, TRN_AXIS_PP },
@@ -147,7 +147,7 @@ TRNI_FN void trni_plan_place_trim(trni_plan_place *p, trn_topology *net, unsigne
     p->parts[level] = parts;
     p->folded[level] = p->folded[level] && parts > 1;
     net->level[level].size = size;
-    trni_wires_keep(net, level, size); /* a graph is cut only as a whole: to one digit */
+    trni_wires_keep(net, level, size);     /* a graph is cut only as a whole: to one digit */
     if (all) net->level[level].planes = 1; /* nobody is left to tell apart */
 }
 
@@ -162,8 +162,10 @@ TRNI_FN void trni_plan_place_reduce(const trni_plan_place *place, unsigned axes,
     *p = *place;
     p->net = net;
     for (int l = 0; l < net->levels; l++) {
-        if (l > reach || (ported && l < reach)) trni_plan_place_trim(p, net, axes, l, true);
-        else if (l == reach && net->level[l].wiring == TRN_WIRING_SWITCH) trni_plan_place_trim(p, net, axes, l, false);
+        if (l > reach || (ported && l < reach))
+            trni_plan_place_trim(p, net, axes, l, true);
+        else if (l == reach && net->level[l].wiring == TRN_WIRING_SWITCH)
+            trni_plan_place_trim(p, net, axes, l, false);
     }
     net->chips = trn_topology_stride(net, net->levels);
 }
@@ -251,8 +253,10 @@ TRNI_FN void trni_plan_place_key(const trni_plan_place *p, unsigned axes, int ke
         int *k = key + l * TRN_AXIS_COUNT, last = -1;
         for (int i = 0; i < p->parts[l]; i++) {
             const int has = trni_plan_place_has(p, axes, l, i), factor = p->part[l][i].factor;
-            if (has == last) *k *= factor;
-            else *(last < 0 ? k : ++k) = has ? factor : -factor;
+            if (has == last)
+                *k *= factor;
+            else
+                *(last < 0 ? k : ++k) = has ? factor : -factor;
             last = has;
         }
     }

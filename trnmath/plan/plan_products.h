@@ -22,7 +22,7 @@ typedef struct trni_plan_layer_product {
 typedef struct trni_plan_layer_list {
     int count;
     int inputs; /* of them, those before attention */
-    int mixer;  /* of them, those before the feed-forward block */
+    int mixer;  /* of them, those before the loader-forward block */
     trni_plan_layer_product row[TRNI_PLAN_PRODUCTS];
 } trni_plan_layer_list;
 
@@ -31,7 +31,7 @@ typedef struct trni_plan_slice {
     const trn_model *model; /* settled */
     int64_t shares;
     double tokens;
-    double routed; /* tokens that the experts here get, each once for each of its experts */
+    double routed;   /* tokens that the experts here get, each once for each of its experts */
     int64_t experts; /* here */
 } trni_plan_slice;
 
@@ -49,15 +49,17 @@ TRNI_FN void trni_plan_list_add(trni_plan_layer_list *list, const char *name, do
 
 typedef enum trni_plan_mlp { TRNI_PLAN_DENSE = 0, TRNI_PLAN_SHARED, TRNI_PLAN_EXPERT } trni_plan_mlp;
 
-TRNI_FN void trni_plan_list_mlp(trni_plan_layer_list *list, const trni_plan_slice *s, trni_plan_mlp kind,
-                                int64_t inner, double rows, double count)
+TRNI_FN void trni_plan_list_mlp(trni_plan_layer_list *list, const trni_plan_slice *s, trni_plan_mlp kind, int64_t inner,
+                                double rows, double count)
 {
     static const char *const plain[] = { "up", "shared up", "expert up" };
     static const char *const gated[] = { "gate, up", "shared gate, up", "expert gate, up" };
     static const char *const down[] = { "down", "shared down", "expert down" };
     const double cut = trni_plan_ceil_share(inner, s->shares), h = (double)s->model->hidden;
-    if (s->model->plain_mlp) trni_plan_list_add(list, plain[kind], rows, cut, h, count);
-    else trni_plan_list_add(list, gated[kind], rows, 2 * cut, h, count);
+    if (s->model->plain_mlp)
+        trni_plan_list_add(list, plain[kind], rows, cut, h, count);
+    else
+        trni_plan_list_add(list, gated[kind], rows, 2 * cut, h, count);
     trni_plan_list_add(list, down[kind], rows, h, cut, count);
 }
 
@@ -66,8 +68,10 @@ TRNI_FN void trni_plan_list_linear(trni_plan_layer_list *list, const trni_plan_s
 {
     const trn_model *m = s->model;
     const double h = (double)m->hidden, part = trni_plan_linear_part(m);
-    if (in) trni_plan_list_add(list, "linear in", s->tokens, trni_plan_linear_inputs(m, s->shares), h, part);
-    else trni_plan_list_add(list, "linear out", s->tokens, h, trni_plan_linear_values(m, s->shares), part);
+    if (in)
+        trni_plan_list_add(list, "linear in", s->tokens, trni_plan_linear_inputs(m, s->shares), h, part);
+    else
+        trni_plan_list_add(list, "linear out", s->tokens, h, trni_plan_linear_values(m, s->shares), part);
 }
 
 TRNI_FN void trni_plan_list_attention(trni_plan_layer_list *list, const trni_plan_slice *s)

@@ -11,11 +11,11 @@
 /* ---- all degrees ---- */
 
 typedef struct trn_plan_list {
-    int64_t found;  /* sets of degrees and orders */
-    int64_t kept;   /* of them, in plan[]: the best */
+    int64_t found; /* sets of degrees and orders */
+    int64_t kept;  /* of them, in plan[]: the best */
     int64_t legal;
-    int64_t tried;  /* variants whose memory was counted; those that fit were timed */
-    int64_t asked;  /* costs of single products and collectives that this took */
+    int64_t tried;                         /* variants whose memory was counted; those that fit were timed */
+    int64_t asked;                         /* costs of single products and collectives that this took */
     int64_t reason[TRN_PLAN_REASON_COUNT]; /* how many fell for each */
 } trn_plan_list;
 
@@ -45,7 +45,7 @@ TRN_API void trn_plan_level_text(const trn_topology *net, const trn_plan *plan, 
 /* ---- is it legal? ---- */
 
 __attribute__((unused, format(TRNI_PRINTF, 3, 4))) static bool trni_plan_refuse(trn_plan *p, trn_plan_reason reason,
-                                                                           const char *format, ...)
+                                                                                const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -61,10 +61,14 @@ TRNI_FN const char *trni_plan_tp_text(const trni_plan_work *w, const trn_plan *p
 {
     const long long t = (long long)trni_plan_tp_ranks(w, p);
     const int sharing = trni_plan_sharing(w, p);
-    if (sharing > 1) snprintf(text, 48, "tp %lld (1/%d chip)", t, sharing);
-    else if (p->tp_cores) snprintf(text, 48, "tp %lld (%d chip%s)", t, p->tp, p->tp == 1 ? "" : "s");
-    else if (w->a.ranks_per_chip > 1) snprintf(text, 48, "tp %d (%lld ranks)", p->tp, t);
-    else snprintf(text, 48, "tp %d", p->tp);
+    if (sharing > 1)
+        snprintf(text, 48, "tp %lld (1/%d chip)", t, sharing);
+    else if (p->tp_cores)
+        snprintf(text, 48, "tp %lld (%d chip%s)", t, p->tp, p->tp == 1 ? "" : "s");
+    else if (w->a.ranks_per_chip > 1)
+        snprintf(text, 48, "tp %d (%lld ranks)", p->tp, t);
+    else
+        snprintf(text, 48, "tp %d", p->tp);
     return text;
 }
 
@@ -73,7 +77,10 @@ TRNI_DRIVER bool trni_plan_check_tp(const trni_plan_work *w, trn_plan *p)
     const trn_model *m = &w->m;
     const int64_t t = trni_plan_tp_ranks(w, p);
     char text[48];
-    const struct { const char *name; int64_t size; } width[] = {
+    const struct {
+        const char *name;
+        int64_t size;
+    } width[] = {
         { "intermediate", m->dense_layers ? m->intermediate : 0 },
         { "moe_intermediate", m->moe_intermediate },
         { "shared_intermediate", m->shared_intermediate },
@@ -182,15 +189,20 @@ TRNI_DRIVER bool trni_plan_check_group(trni_plan_work *w, const trni_plan_place 
         if (status == TRN_ENOSPC && w->status == TRN_OK)
             w->status = trni_fail(w->a.error, status, "%.200s", error.text);
     }
-    return !w->group_why[0] || trni_plan_refuse(p, TRN_PLAN_GROUP, "tp %d: %.180s", p->tp_cores ? p->tp_cores : p->tp,
-                                                w->group_why);
+    return !w->group_why[0] ||
+           trni_plan_refuse(p, TRN_PLAN_GROUP, "tp %d: %.180s", p->tp_cores ? p->tp_cores : p->tp, w->group_why);
 }
 
 /* Tables of a recommender are spread by ep, and nothing else is cut but the batch. */
 TRNI_DRIVER bool trni_plan_check_tables(const trni_plan_work *w, trn_plan *p)
 {
-    const struct { trn_plan_axis axis; int degree; trn_plan_reason reason; } row[] = {
-        { TRN_AXIS_TP, p->tp, TRN_PLAN_WIDTH }, { TRN_AXIS_CP, p->cp, TRN_PLAN_SEQUENCE },
+    const struct {
+        trn_plan_axis axis;
+        int degree;
+        trn_plan_reason reason;
+    } row[] = {
+        { TRN_AXIS_TP, p->tp, TRN_PLAN_WIDTH },
+        { TRN_AXIS_CP, p->cp, TRN_PLAN_SEQUENCE },
         { TRN_AXIS_PP, p->pp, TRN_PLAN_LAYERS },
     };
     const int64_t chips = (int64_t)p->dp * p->ep;
@@ -201,9 +213,8 @@ TRNI_DRIVER bool trni_plan_check_tables(const trni_plan_work *w, trn_plan *p)
     if (p->ep > w->m.tables)
         return trni_plan_refuse(p, TRN_PLAN_EXPERTS, "%lld tables, which are not cut, do not fill ep %d",
                                 (long long)w->m.tables, p->ep);
-    return w->a.batch % chips == 0 ||
-           trni_plan_refuse(p, TRN_PLAN_BATCH, "batch %lld does not divide by dp %d x ep %d", (long long)w->a.batch,
-                            p->dp, p->ep);
+    return w->a.batch % chips == 0 || trni_plan_refuse(p, TRN_PLAN_BATCH, "batch %lld does not divide by dp %d x ep %d",
+                                                       (long long)w->a.batch, p->dp, p->ep);
 }
 
 /* All but the microbatch and HBM. */
@@ -364,9 +375,12 @@ TRNI_FN void trni_plan_keep(trni_plan_search *s, const trn_plan *p)
     list->found++;
     list->legal += p->legal;
     list->reason[p->reason]++;
-    if (list->kept < s->capacity) s->plan[list->kept++] = *p;
-    else if (s->capacity && trni_plan_before(p, &s->plan[s->worst])) s->plan[s->worst] = *p;
-    else return;
+    if (list->kept < s->capacity)
+        s->plan[list->kept++] = *p;
+    else if (s->capacity && trni_plan_before(p, &s->plan[s->worst]))
+        s->plan[s->worst] = *p;
+    else
+        return;
     for (int64_t i = s->worst = 0; list->kept == s->capacity && i < s->capacity; i++)
         if (trni_plan_before(&s->plan[s->worst], &s->plan[i])) s->worst = i;
 }
@@ -463,8 +477,10 @@ TRN_API trn_status trn_plan_search(const trn_plan_args *args, trn_plan *plan, in
     s.w = &w;
     s.plan = (trn_plan *)malloc(((size_t)capacity + 1) * sizeof *plan); /* the caller's are written at the end */
     s.capacity = capacity;
-    if (s.plan) trni_plan_each(&s);
-    else w.status = trni_fail(args->error, TRN_ENOSPC, "no memory for %lld plans", (long long)capacity);
+    if (s.plan)
+        trni_plan_each(&s);
+    else
+        w.status = trni_fail(args->error, TRN_ENOSPC, "no memory for %lld plans", (long long)capacity);
     s.list.asked = w.asked;
     status = w.status;
     trni_plan_work_end(&w);
@@ -517,8 +533,10 @@ TRN_API trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan
     trni_plan_place place;
     TRNI_ENTER(args);
     if (!plan || !time_s || !algorithm || (unsigned)op >= TRN_BROADCAST) {
-        trni_fail(args->error, TRN_EINVAL, "plan, time_s or algorithm is null, or op %d is none of "
-                         "all_gather, reduce_scatter, all_reduce and all_to_all", (int)op);
+        trni_fail(args->error, TRN_EINVAL,
+                  "plan, time_s or algorithm is null, or op %d is none of "
+                  "all_gather, reduce_scatter, all_reduce and all_to_all",
+                  (int)op);
         return TRN_EINVAL;
     }
     if (!(bytes >= 0 && bytes <= (double)TRNI_MOST_BYTES)) {
@@ -531,7 +549,8 @@ TRN_API trn_status trn_plan_collective(const trn_plan_args *args, const trn_plan
     trn_algorithm found = TRN_ALGORITHM_AUTO;
     if (trni_plan_place_plan(w.a.net, plan, &place))
         t = trni_plan_work_collective(&w, &place, axes, op, bytes, 1, &found).ideal_s;
-    else w.status = trni_fail(args->error, TRN_EINVAL, "the degrees of plan are not the %d chips", w.a.net->chips);
+    else
+        w.status = trni_fail(args->error, TRN_EINVAL, "the degrees of plan are not the %d chips", w.a.net->chips);
     status = w.status;
     trni_plan_work_end(&w);
     if (status != TRN_OK) return status;

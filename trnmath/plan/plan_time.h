@@ -74,13 +74,13 @@ typedef struct trni_plan_run {
     trn_plan *p;
     trni_plan_place place;
     trn_job job;
-    bool expected;      /* at the rates and with the floors that are expected, not at the ideal ones */
-    int64_t t;          /* ranks of tp */
-    int64_t sequences;  /* of a microbatch */
-    int64_t length;     /* tokens of a sequence; decode: that the cache holds */
-    double tokens;      /* of a microbatch on one chip */
-    double kept_bytes;  /* of one element on the wire, activations */
-    bool resident;      /* activations of a layer stay in SBUF */
+    bool expected;         /* at the rates and with the floors that are expected, not at the ideal ones */
+    int64_t t;             /* ranks of tp */
+    int64_t sequences;     /* of a microbatch */
+    int64_t length;        /* tokens of a sequence; decode: that the cache holds */
+    double tokens;         /* of a microbatch on one chip */
+    double kept_bytes;     /* of one element on the wire, activations */
+    bool resident;         /* activations of a layer stay in SBUF */
     trni_plan_slice slice; /* the same numbers, as products see them */
 } trni_plan_run;
 
@@ -174,7 +174,7 @@ TRNI_FN void trni_plan_pass_products(const trni_plan_run *r, trni_plan_pass *pas
 typedef struct trni_plan_scores {
     double pairs, rows, context; /* of one rank */
     int64_t wide, value;
-    double bytes;                /* of keys and values that come from HBM */
+    double bytes; /* of keys and values that come from HBM */
 } trni_plan_scores;
 
 TRNI_FN trni_plan_scores trni_plan_scores_of(const trni_plan_run *r)
@@ -182,8 +182,12 @@ TRNI_FN trni_plan_scores trni_plan_scores_of(const trni_plan_run *r)
     const trn_model *m = &r->w->m;
     const double heads = trni_plan_ceil_share(m->heads, r->t), kv = trni_plan_kv_heads_share(m, r->t);
     const double length = (double)r->length, windowed = trni_plan_windowed(m);
-    trni_plan_scores s = { (double)r->sequences * heads, ceil(length / r->p->cp), ceil(trn_model_context(m, length)),
-                      m->head_dim + m->rope_dim, m->v_dim, 0 };
+    trni_plan_scores s = { (double)r->sequences * heads,
+                           ceil(length / r->p->cp),
+                           ceil(trn_model_context(m, length)),
+                           m->head_dim + m->rope_dim,
+                           m->v_dim,
+                           0 };
     if (r->job != TRN_JOB_DECODE) return s;
     s.context = ceil((length + windowed * (fmin((double)m->window, length) - length)) / r->p->cp);
     s.pairs = (double)r->sequences * (m->kv_rank ? 1 : kv);
@@ -257,7 +261,7 @@ TRNI_FN double trni_plan_tp_time(const trni_plan_run *r, trn_collective op, doub
 {
     const int sharing = trni_plan_sharing(r->w, r->p); /* replicas on a chip share its ways, too */
     return trni_plan_run_collective(r, TRNI_PLAN_AXIS(TP), op, sharing * elements * r->kept_bytes,
-                                     r->w->a.ranks_per_chip / sharing, &r->p->tp_algorithm);
+                                    r->w->a.ranks_per_chip / sharing, &r->p->tp_algorithm);
 }
 
 /* Partial sums of [tokens, hidden] made whole again, in either way. */
@@ -272,8 +276,7 @@ TRNI_FN void trni_plan_pass_experts(const trni_plan_run *r, trni_plan_pass *pass
 {
     const double hidden = (double)r->w->m.hidden, routed = r->slice.routed * hidden;
     const double sent = routed / r->p->tp * trni_plan_sharing(r->w, r->p);
-    pass->ep_s += 2 * trni_plan_run_collective(r, TRNI_PLAN_AXIS(EP), TRN_ALL_TO_ALL,
-                                                sent * r->kept_bytes, 1, NULL);
+    pass->ep_s += 2 * trni_plan_run_collective(r, TRNI_PLAN_AXIS(EP), TRN_ALL_TO_ALL, sent * r->kept_bytes, 1, NULL);
     pass->tp_s += trni_plan_tp_time(r, TRN_ALL_GATHER, routed) + trni_plan_tp_time(r, TRN_REDUCE_SCATTER, routed);
     if (!r->p->sp) pass->tp_s += trni_plan_tp_time(r, TRN_ALL_GATHER, r->tokens * hidden);
 }
@@ -285,16 +288,13 @@ TRNI_FN double trni_plan_cp_time(const trni_plan_run *r, bool backward)
     if (r->job == TRN_JOB_DECODE) { /* outputs, maxima and sums in F32 */
         const double each =
             full * ranks * trni_plan_ceil_share(m->heads, r->t) * (double)((m->kv_rank ? m->kv_rank : m->v_dim) + 2);
-        return trni_plan_run_collective(r, TRNI_PLAN_AXIS(CP), TRN_ALL_REDUCE, r->tokens * each * 4, 1,
-                                         NULL);
+        return trni_plan_run_collective(r, TRNI_PLAN_AXIS(CP), TRN_ALL_REDUCE, r->tokens * each * 4, 1, NULL);
     }
     const double keys = full * (double)r->length * trni_plan_kv_elements(m, r->t) * r->kept_bytes;
     const double bytes = (double)r->sequences * ranks * (keys + r->p->cp * trni_plan_state_bytes(m, r->t));
-    const double gathered =
-        trni_plan_run_collective(r, TRNI_PLAN_AXIS(CP), TRN_ALL_GATHER, bytes, 1, NULL);
+    const double gathered = trni_plan_run_collective(r, TRNI_PLAN_AXIS(CP), TRN_ALL_GATHER, bytes, 1, NULL);
     if (!backward) return gathered;
-    return gathered +
-           trni_plan_run_collective(r, TRNI_PLAN_AXIS(CP), TRN_REDUCE_SCATTER, bytes, 1, NULL);
+    return gathered + trni_plan_run_collective(r, TRNI_PLAN_AXIS(CP), TRN_REDUCE_SCATTER, bytes, 1, NULL);
 }
 
 TRNI_FN void trni_plan_pass_collectives(const trni_plan_run *r, trni_plan_pass *pass, bool sparse, bool backward)
@@ -386,8 +386,7 @@ TRNI_FN double trni_plan_pp_time(const trni_plan_run *r)
 {
     const double elements =
         r->tokens * (double)r->w->m.hidden / (r->p->sp ? r->p->tp : 1) * trni_plan_sharing(r->w, r->p);
-    return trni_plan_run_collective(r, TRNI_PLAN_AXIS(PP), TRN_PERMUTE, elements * r->kept_bytes, 1,
-                                     NULL);
+    return trni_plan_run_collective(r, TRNI_PLAN_AXIS(PP), TRN_PERMUTE, elements * r->kept_bytes, 1, NULL);
 }
 
 /* The slower of the two extreme stages, with the ends of the model. */

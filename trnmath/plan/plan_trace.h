@@ -62,9 +62,9 @@ typedef struct trni_plan_pipeline {
     trn_trace *trace;
     const trn_plan *plan;
     bool train;
-    int64_t count;                 /* microbatches */
-    double *forward, *backward;    /* [pp][count] ends */
-    double last;                   /* end of all */
+    int64_t count;              /* microbatches */
+    double *forward, *backward; /* [pp][count] ends */
+    double last;                /* end of all */
 } trni_plan_pipeline;
 
 TRNI_FN void trni_plan_trace_block(trni_plan_pipeline *l, int stage, bool backward, int64_t i, double start_s)
@@ -165,8 +165,16 @@ TRN_API trn_status trn_plan_trace_step(const trn_plan_args *args, const trn_plan
 
 /* ---- one layer ---- */
 
-enum { TRNI_LANE_PRODUCTS = 0, TRNI_LANE_ATTENTION, TRNI_LANE_ELEMENTWISE, TRNI_LANE_TP, TRNI_LANE_TP_BESIDE,
-       TRNI_LANE_EP, TRNI_LANE_CP, TRNI_PLAN_LANES };
+enum {
+    TRNI_LANE_PRODUCTS = 0,
+    TRNI_LANE_ATTENTION,
+    TRNI_LANE_ELEMENTWISE,
+    TRNI_LANE_TP,
+    TRNI_LANE_TP_BESIDE,
+    TRNI_LANE_EP,
+    TRNI_LANE_CP,
+    TRNI_PLAN_LANES
+};
 
 typedef struct trni_plan_layer_line {
     const trni_plan_run *r;
@@ -208,8 +216,11 @@ TRNI_FN void trni_plan_line_product(trni_plan_layer_line *l, const trni_plan_lay
         const int64_t m = backward ? way[i][0] : x->m, n = backward ? way[i][1] : x->n, k = backward ? way[i][2] : x->k;
         const trni_plan_work_time t = trni_plan_run_product(l->r, m, n, k, backward && i);
         trni_print(text, sizeof text, "%.3g x [%lld, %lld] x [%lld, %lld]%s, %s", x->count, (long long)m, (long long)k,
-                 (long long)k, (long long)n, !backward ? "" : i ? ", of the weights" : ", of the input",
-                 t.tensor ? "TensorE" : "HBM");
+                   (long long)k, (long long)n,
+                   !backward ? ""
+                   : i       ? ", of the weights"
+                             : ", of the input",
+                   t.tensor ? "TensorE" : "HBM");
         trni_plan_line_add(l, TRNI_LANE_PRODUCTS, x->name, x->count * t.time_s, text);
     }
 }
@@ -330,8 +341,8 @@ TRNI_FN void trni_plan_line_recompute(trni_plan_layer_line *l, bool sparse)
 /* The lanes that a plan has use for move up. */
 TRNI_FN void trni_plan_trace_lanes(trn_trace *trace)
 {
-    static const char *const name[TRNI_PLAN_LANES] = { "products", "attention",  "elementwise", "tp",
-                                                     "tp, beside", "ep",       "cp" };
+    static const char *const name[TRNI_PLAN_LANES] = { "products",   "attention", "elementwise", "tp",
+                                                       "tp, beside", "ep",        "cp" };
     int place[TRNI_PLAN_LANES];
     bool used[TRNI_PLAN_LANES] = { true, true, true, false, false, false, false };
     for (int64_t i = 0; i < trace->count; i++) used[trace->event[i].track] = true;

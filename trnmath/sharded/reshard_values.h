@@ -281,13 +281,17 @@ TRNI_FN trn_status trni_way_move(trni_way *w, const trn_pspec *to, bool last)
         const trn_status status = trni_own_parts_make(&next, ask->mesh, to, &ask->global, ask->error);
         if (status) return status;
     }
-    const trni_relay relay = { ask->mesh, &w->at, to,       &ask->global, w->now, last ? ask->dst : next.view,
+    const trni_relay relay = { ask->mesh, &w->at, to,  &ask->global, w->now, last ? ask->dst : next.view,
                                ask->isa,  NULL,   NULL };
     trn_status status = TRN_OK;
-    if (w->by) status = w->by->relay(w->by->user, &relay);
-    else trni_relay_run(&relay);
-    if (!status) trni_way_arrive(w, to, ask->dst, last ? NULL : &next);
-    else trni_own_parts_free(&next);
+    if (w->by)
+        status = w->by->relay(w->by->user, &relay);
+    else
+        trni_relay_run(&relay);
+    if (!status)
+        trni_way_arrive(w, to, ask->dst, last ? NULL : &next);
+    else
+        trni_own_parts_free(&next);
     return status;
 }
 
@@ -333,7 +337,7 @@ TRNI_FN trn_status trni_way_run(trni_way *w)
 /* ---- the call ---- */
 
 TRNI_DRIVER trn_status trni_redistribute_check_views(const trn_redistribute_args *args, const trn_pspec *spec,
-                                                 const trn_tensor *views, trni_use use)
+                                                     const trn_tensor *views, trni_use use)
 {
     const char *name = use == TRNI_INPUT ? "src" : "dst";
     if (!views) return trni_fail(args->error, TRN_EINVAL, "%s is null", name);

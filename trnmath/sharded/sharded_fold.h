@@ -64,10 +64,10 @@ typedef struct trni_partial_bench {
     trni_arith arith; /* stochastic: with the stream of a region */
     trni_fold fold;
     void *fold_memory;
-    float *buffer;         /* [buffers][room] */
+    float *buffer;             /* [buffers][room] */
     int64_t buffers, capacity; /* most_lines * tile */
-    int64_t at;            /* in a member's buffer, where a run is */
-    char *lines, *scales;  /* gathered */
+    int64_t at;                /* in a member's buffer, where a run is */
+    char *lines, *scales;      /* gathered */
 } trni_partial_bench;
 
 /* ---- which lines go together ---- */

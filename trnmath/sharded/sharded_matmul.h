@@ -142,7 +142,7 @@ TRNI_FN trn_pspec trni_scale_spec(const trni_sharded *s, bool of_a)
 /* ---- checks ---- */
 
 TRNI_DRIVER trn_status trni_sharded_check_operand(const trni_sharded *s, const char *name, const trn_shard_args *p,
-                                              trni_use use)
+                                                  trni_use use)
 {
     const trn_sharded_matmul_args *ask = s->ask;
     if (!p->parts) return trni_fail(ask->error, TRN_EINVAL, "%s is null", name);

@@ -243,8 +243,8 @@ TRNI_FN void trni_packed_kernels(trni_packed *t, const trni_packed_part *k, int6
             trni_range range = { 0, 0, 0 };
             if (trni_array_looks(&k->w.array)) trni_range_of_for(k->p.isa)(a, (size_t)(depth * t->lines), &range);
             const trni_array *array = trni_array_of_tile(&k->w.array, &range, b, (size_t)(depth * width));
-            const trni_panel panel = trni_panel_of(&k->w, &slab, c, trni_min64(n - c, width), b + depth * width, at,
-                                                   depth, k->w.local);
+            const trni_panel panel =
+                trni_panel_of(&k->w, &slab, c, trni_min64(n - c, width), b + depth * width, at, depth, k->w.local);
             trni_panel_tile(&k->w, array, &slab, &panel, a, b);
         }
 }

@@ -110,7 +110,7 @@ typedef struct trni_sharded {
 } trni_sharded;
 
 TRNI_DRIVER trn_status trni_sharded_check_spec(const trni_sharded *s, const char *name, const trn_pspec *spec,
-                                           const trn_tensor *whole)
+                                               const trn_tensor *whole)
 {
     const trn_sharded_matmul_args *ask = s->ask;
     trn_error why;

@@ -84,7 +84,7 @@ TRNI_INLINE256 __m256 trni_act_canonical256(__m256i y)
 
 /* What is known of sixteen slots, as bytes. */
 typedef struct trni_act_slots256 {
-    __m256i shift;              /* less one; 32 below the first octave */
+    __m256i shift;               /* less one; 32 below the first octave */
     __m256i base_low, base_high; /* position of an octave's first bucket, below 2^14 + 1 */
 } trni_act_slots256;
 
@@ -213,12 +213,15 @@ TRNI_INLINE256 void trni_act_blocks256(const trni_act_plan *p, float *dst, const
 }
 
 TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd_act_buckets_avx2(const trni_act_plan *p, float *dst,
-                                                                      const float *src, size_t n)
+                                                                    const float *src, size_t n)
 {
     const trni_act_shape256 odd_or_even = { false, true }, in_one_piece = { true, false }, joined = { true, true };
-    if (p->look != 0xffffffffu) trni_act_blocks256(p, dst, src, n, odd_or_even);
-    else if (p->joint[0] == INT32_MAX && p->joint[1] == INT32_MAX) trni_act_blocks256(p, dst, src, n, in_one_piece);
-    else trni_act_blocks256(p, dst, src, n, joined);
+    if (p->look != 0xffffffffu)
+        trni_act_blocks256(p, dst, src, n, odd_or_even);
+    else if (p->joint[0] == INT32_MAX && p->joint[1] == INT32_MAX)
+        trni_act_blocks256(p, dst, src, n, in_one_piece);
+    else
+        trni_act_blocks256(p, dst, src, n, joined);
 }
 
 /* ---- power laws ---- */
@@ -256,8 +259,7 @@ TRNI_INLINE256 trni_act_cubic256 trni_act_held_rows256(const trni_act_plan *p, c
     for (int i = 0; i < 4; i++) f.c[i] = _mm256_permutevar8x32_ps(held->low[i], row);
     if (held->rows <= 8) return f;
     const __m256 upper = trni_act_floats256(_mm256_slli_epi32(row, 28));
-    for (int i = 0; i < 4; i++)
-        f.c[i] = _mm256_blendv_ps(f.c[i], _mm256_permutevar8x32_ps(held->high[i], row), upper);
+    for (int i = 0; i < 4; i++) f.c[i] = _mm256_blendv_ps(f.c[i], _mm256_permutevar8x32_ps(held->high[i], row), upper);
     return f;
 }
 
@@ -316,7 +318,7 @@ TRNI_INLINE256 __m256 trni_act_scalings8(const trni_act_plan *p, const trni_act_
 }
 
 TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd_act_scaling_avx2(const trni_act_plan *p, float *dst,
-                                                                      const float *src, size_t n)
+                                                                    const float *src, size_t n)
 {
     const trni_act_held256 held = trni_act_hold256(p);
     size_t i = 0;
@@ -388,8 +390,7 @@ TRNI_INLINE256 size_t trni_act_powers256(const trni_act_plan *p, float *dst, con
             most = _mm256_max_epu32(most, _mm256_sub_epi32(_mm256_and_si256(u[j], t.look), t.least));
         }
         if (_mm256_movemask_epi8(_mm256_cmpeq_epi32(most, t.most)) != -1) break;
-        for (int j = 0; j < 4; j++)
-            _mm256_storeu_ps(dst + i + 8 * j, trni_act_power8(&t, u[j], scaling, sixteen));
+        for (int j = 0; j < 4; j++) _mm256_storeu_ps(dst + i + 8 * j, trni_act_power8(&t, u[j], scaling, sixteen));
     }
     return i;
 }
@@ -405,7 +406,7 @@ TRNI_INLINE256 size_t trni_act_any_powers256(const trni_act_plan *p, float *dst,
 }
 
 TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd_act_scalings_avx2(const trni_act_plan *p, float *dst,
-                                                                       const float *src, size_t n)
+                                                                     const float *src, size_t n)
 {
     for (size_t done; n > 0; n -= done, dst += done, src += done) {
         done = p->has_near ? trni_act_any_powers256(p, dst, src, n) : 0;

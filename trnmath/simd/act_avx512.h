@@ -59,7 +59,7 @@ TRNI_INLINE512 __m512 trni_act_horner512(const trni_act_cubic512 *f, __m512 c0, 
     return _mm512_fmadd_ps(_mm512_fmadd_ps(_mm512_fmadd_ps(f->c[3], d, f->c[2]), d, f->c[1]), d, c0);
 }
 
-TRNI_INLINE512 __m512i trni_act_floats512(__m512 x) { return _mm512_castps_si512(x); }
+TRNI_INLINE512 __m512i trni_act_bits512(__m512 x) { return _mm512_castps_si512(x); }
 
 TRNI_INLINE512 __m512i trni_act_set512(uint32_t u) { return _mm512_set1_epi32((int)u); }
 
@@ -96,7 +96,7 @@ typedef struct trni_act_shape {
 TRNI_INLINE512 void trni_act_find512(const trni_act_plan *p, trni_act_found512 *to, size_t i, __m512 argument,
                                      trni_act_shape is)
 {
-    const __m512i u = trni_act_floats512(argument), sign = trni_act_set512(TRNI_F32_SIGN);
+    const __m512i u = trni_act_bits512(argument), sign = trni_act_set512(TRNI_F32_SIGN);
     const __m512i magnitude = _mm512_andnot_si512(sign, u), x = is.two_sided ? u : magnitude;
     const __mmask16 negative = is.two_sided ? _mm512_movepi32_mask(u) : 0;
     __m512i inside = _mm512_min_epu32(magnitude, trni_act_set512(p->last[0]));
@@ -117,7 +117,7 @@ TRNI_INLINE512 void trni_act_find512(const trni_act_plan *p, trni_act_found512 *
         row = _mm512_mask_add_epi32(row, past0, row, _mm512_set1_epi32(p->jump[0]));
         row = _mm512_mask_add_epi32(row, past1, row, _mm512_set1_epi32(p->jump[1]));
     }
-    __m512i centre = _mm512_ternarylogic_epi32(inside, keep, half, 0xea);      /* inside & keep | half */
+    __m512i centre = _mm512_ternarylogic_epi32(inside, keep, half, 0xea);        /* inside & keep | half */
     if (is.two_sided) centre = _mm512_ternarylogic_epi32(centre, u, sign, 0xf8); /* centre | u & sign */
     _mm512_storeu_ps(to->d + i, _mm512_sub_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(centre)));
     _mm512_storeu_si512(to->at + i, _mm512_slli_epi32(row, 4));
@@ -147,11 +147,11 @@ TRNI_INLINE512 trni_act_beyond512 trni_act_ends512(const trni_act_plan *p)
 TRNI_INLINE512 __m512 trni_act_evaluate512(const trni_act_beyond512 *e, const trni_act_found512 *from, size_t i,
                                            __m512 argument, trni_act_shape is)
 {
-    const __m512i u = trni_act_floats512(argument), magnitude = _mm512_andnot_si512(trni_act_set512(TRNI_F32_SIGN), u);
+    const __m512i u = trni_act_bits512(argument), magnitude = _mm512_andnot_si512(trni_act_set512(TRNI_F32_SIGN), u);
     const __m512i x = is.two_sided ? u : magnitude;
     const __mmask16 negative = is.two_sided ? _mm512_movepi32_mask(u) : 0;
     const trni_act_cubic512 f = trni_act_rows512(e->bucket, from->at + i);
-    __m512i y = trni_act_floats512(trni_act_horner512(&f, f.c[0], trni_act_once512(from->d + i)));
+    __m512i y = trni_act_bits512(trni_act_horner512(&f, f.c[0], trni_act_once512(from->d + i)));
     const __m512 end = _mm512_mask_mov_ps(e->end[0], negative, e->end[1]);
     const __mmask16 beyond =
         _mm512_cmp_ps_mask(_mm512_castsi512_ps(magnitude), end, _CMP_GE_OQ); /* false where NaN is */
@@ -162,8 +162,8 @@ TRNI_INLINE512 __m512 trni_act_evaluate512(const trni_act_beyond512 *e, const tr
     return trni_act_canonical512(y);
 }
 
-TRNI_INLINE512 void trni_act_block512(const trni_act_plan *p, const trni_act_beyond512 *e, float *dst,
-                                      const float *src, size_t n, trni_act_shape is)
+TRNI_INLINE512 void trni_act_block512(const trni_act_plan *p, const trni_act_beyond512 *e, float *dst, const float *src,
+                                      size_t n, trni_act_shape is)
 {
     trni_act_found512 found;
     const size_t whole = n & ~(size_t)15;
@@ -214,11 +214,11 @@ TRNI_INLINE512 __m512 trni_act_times512(__m512 y, __m512i exponent)
 
 TRNI_INLINE512 __m512 trni_act_scalings16(const trni_act_plan *p, const trni_act_held512 *held, __m512 argument)
 {
-    const __m512i u = trni_act_floats512(argument), inf = _mm512_set1_epi32((int)TRNI_F32_INF);
+    const __m512i u = trni_act_bits512(argument), inf = _mm512_set1_epi32((int)TRNI_F32_INF);
     const __m512i magnitude = _mm512_andnot_si512(_mm512_set1_epi32((int)TRNI_F32_SIGN), u);
     const __mmask16 small = _mm512_cmplt_epu32_mask(magnitude, _mm512_set1_epi32(0x00800000));
     const __m512 a = _mm512_castsi512_ps(magnitude);
-    const __m512i normal = trni_act_floats512(_mm512_mask_mul_ps(a, small, a, _mm512_set1_ps(0x1p32f)));
+    const __m512i normal = trni_act_bits512(_mm512_mask_mul_ps(a, small, a, _mm512_set1_ps(0x1p32f)));
     const __m512i bias = _mm512_mask_set1_epi32(_mm512_set1_epi32(127), small, 127 + 32);
     const __m512i exponent = _mm512_sub_epi32(_mm512_srli_epi32(normal, 23), bias);
     const __m512i odd = _mm512_and_si512(exponent, _mm512_set1_epi32(p->period_mask));
@@ -248,7 +248,7 @@ TRNI_INLINE512 __m512 trni_act_scalings16(const trni_act_plan *p, const trni_act
     } else {
         result = trni_act_horner512(&f, trni_act_octaves512(f.c[0], k), d);
     }
-    __m512i y = trni_act_floats512(result);
+    __m512i y = trni_act_bits512(result);
     y = _mm512_mask_set1_epi32(y, _mm512_cmpeq_epi32_mask(magnitude, inf), (int)p->at_infinity);
     y = _mm512_mask_or_epi32(y, _mm512_movepi32_mask(u), y, _mm512_set1_epi32((int)p->at_negative));
     y = _mm512_mask_set1_epi32(y, _mm512_testn_epi32_mask(magnitude, magnitude), (int)p->at_zero);
@@ -299,14 +299,14 @@ TRNI_INLINE512 __m512 trni_act_quarter512(const __m512 row[2], __m512i at)
 TRNI_INLINE512 __m512i trni_act_quarters512(__m512 x)
 {
     const __m512 base = _mm512_set1_ps(0x1p21f);
-    return trni_act_floats512(_mm512_add_round_ps(x, base, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+    return trni_act_bits512(_mm512_add_round_ps(x, base, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
 }
 #pragma GCC diagnostic pop
 
 /* Below 8. Quarters say the row, and below 1/4 the exponent's last three bits; with two sides a fourth says which. */
 TRNI_INLINE512 __m512 trni_act_near16(const trni_act_near512 *t, __m512 argument, __m512i flip, bool two_sided)
 {
-    const __m512i u = trni_act_floats512(argument), sign = trni_act_set512(TRNI_F32_SIGN), side = trni_act_set512(8);
+    const __m512i u = trni_act_bits512(argument), sign = trni_act_set512(TRNI_F32_SIGN), side = trni_act_set512(8);
     const __m512i magnitude = _mm512_andnot_si512(sign, u);
     const __m512 m = _mm512_castsi512_ps(magnitude);
     const __m512i at = trni_act_quarters512(m);
@@ -325,8 +325,8 @@ TRNI_INLINE512 __m512 trni_act_near16(const trni_act_near512 *t, __m512 argument
     centre = _mm512_mask_permutexvar_ps(centre, low, octave, t->low_centre);
     __m512 d = _mm512_sub_ps(m, centre);
     if (two_sided) /* with the sign of x */
-        d = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(trni_act_floats512(d), u, sign, 0x78));
-    const __m512i y = trni_act_floats512(trni_act_horner512(&f, f.c[0], d));
+        d = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(trni_act_bits512(d), u, sign, 0x78));
+    const __m512i y = trni_act_bits512(trni_act_horner512(&f, f.c[0], d));
     return _mm512_castsi512_ps(two_sided ? y : _mm512_ternarylogic_epi32(y, u, flip, 0x78)); /* y ^ (u & flip) */
 }
 
@@ -358,19 +358,22 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_list_avx512(const trni_
                                                                      const float *src, size_t n)
 {
     const trni_act_shape odd_or_even = { false, true }, in_one_piece = { true, false }, joined = { true, true };
-    if (p->look != 0xffffffffu) trni_act_blocks512(p, dst, src, n, odd_or_even);
-    else if (p->joint[0] == INT32_MAX && p->joint[1] == INT32_MAX) trni_act_blocks512(p, dst, src, n, in_one_piece);
-    else trni_act_blocks512(p, dst, src, n, joined);
+    if (p->look != 0xffffffffu)
+        trni_act_blocks512(p, dst, src, n, odd_or_even);
+    else if (p->joint[0] == INT32_MAX && p->joint[1] == INT32_MAX)
+        trni_act_blocks512(p, dst, src, n, in_one_piece);
+    else
+        trni_act_blocks512(p, dst, src, n, joined);
 }
 
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_buckets_avx512(const trni_act_plan *p, float *dst,
-                                                                          const float *src, size_t n)
+                                                                        const float *src, size_t n)
 {
     const trni_act_near *t = &p->near_rows;
     for (size_t done; n > 0; n -= done, dst += done, src += done) {
-        done = !p->has_near               ? 0
+        done = !p->has_near             ? 0
                : p->look == 0xffffffffu ? trni_act_nears512(t, dst, src, n, 0, true)
-                                          : trni_act_nears512(t, dst, src, n, p->flip, false);
+                                        : trni_act_nears512(t, dst, src, n, p->flip, false);
         if (done == n) return;
         dst += done;
         src += done;
@@ -415,7 +418,7 @@ TRNI_INLINE512 __m512 trni_act_power16(const trni_act_power512 *t, __m512i u, tr
     for (int i = 0; i < 4; i++) f.c[i] = _mm512_permutexvar_ps(row, t->c[i]);
     if (scaling == TRN_ACT_SCALING_LOG)
         return trni_act_horner512(&f, trni_act_octaves512(f.c[0], _mm512_srai_epi32(k, 23)), d);
-    const __m512i y = trni_act_floats512(trni_act_horner512(&f, f.c[0], d));
+    const __m512i y = trni_act_bits512(trni_act_horner512(&f, f.c[0], d));
     if (scaling == TRN_ACT_SCALING_SQRT) return _mm512_castsi512_ps(_mm512_add_epi32(y, _mm512_srai_epi32(k, 1)));
     return _mm512_castsi512_ps(
         _mm512_sub_epi32(y, scaling == TRN_ACT_SCALING_RSQRT ? _mm512_srai_epi32(k, 1) : k)); /* and the sign of x */
@@ -430,7 +433,7 @@ TRNI_INLINE512 size_t trni_act_powers512(const trni_act_plan *p, float *dst, con
     for (; n - i >= TRNI_ACT_NEAR_BLOCK; i += TRNI_ACT_NEAR_BLOCK) {
         __m512i u[4], most = _mm512_setzero_si512();
         for (int j = 0; j < 4; j++) {
-            u[j] = trni_act_floats512(trni_act_once512(src + i + 16 * j));
+            u[j] = trni_act_bits512(trni_act_once512(src + i + 16 * j));
             most = _mm512_max_epu32(most, _mm512_sub_epi32(_mm512_and_si512(u[j], t.look), t.least));
         }
         if (_mm512_cmplt_epu32_mask(most, t.span) != 0xffff) break;
@@ -464,7 +467,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_scaling_avx512(const tr
 }
 
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_act_scalings_avx512(const trni_act_plan *p, float *dst,
-                                                                           const float *src, size_t n)
+                                                                         const float *src, size_t n)
 {
     for (size_t done; n > 0; n -= done, dst += done, src += done) {
         done = p->has_near ? trni_act_any_powers512(p, dst, src, n) : 0;

@@ -144,9 +144,12 @@ TRNI_NEON_INLINE void trni_act_all_neon(const trni_act_plan *p, float *dst, cons
 TRNI_KERNEL static void trni_simd_act_buckets_neon(const trni_act_plan *p, float *dst, const float *src, size_t n)
 {
     const trni_act_shape_neon odd_or_even = { false, true }, in_one_piece = { true, false }, joined = { true, true };
-    if (p->look != 0xffffffffu) trni_act_all_neon(p, dst, src, n, odd_or_even);
-    else if (p->joint[0] == INT32_MAX && p->joint[1] == INT32_MAX) trni_act_all_neon(p, dst, src, n, in_one_piece);
-    else trni_act_all_neon(p, dst, src, n, joined);
+    if (p->look != 0xffffffffu)
+        trni_act_all_neon(p, dst, src, n, odd_or_even);
+    else if (p->joint[0] == INT32_MAX && p->joint[1] == INT32_MAX)
+        trni_act_all_neon(p, dst, src, n, in_one_piece);
+    else
+        trni_act_all_neon(p, dst, src, n, joined);
 }
 
 /* ---- power laws ---- */
@@ -223,8 +226,7 @@ TRNI_NEON_INLINE float32x4_t trni_act_scaled_neon(const trni_act_plan *p, const 
     return vbslq_f32(vceqq_f32(result, result), result, nan);
 }
 
-TRNI_NEON_INLINE void trni_act_laws_neon(const trni_act_plan *p, const int sign, float *dst, const float *src,
-                                            size_t n)
+TRNI_NEON_INLINE void trni_act_laws_neon(const trni_act_plan *p, const int sign, float *dst, const float *src, size_t n)
 {
     const trni_act_law_neon law = trni_act_law_of_neon(p);
     size_t i = 0;
@@ -238,9 +240,12 @@ TRNI_NEON_INLINE void trni_act_laws_neon(const trni_act_plan *p, const int sign,
 
 TRNI_KERNEL static void trni_simd_act_scalings_neon(const trni_act_plan *p, float *dst, const float *src, size_t n)
 {
-    if (p->scale_sign == 0) trni_act_laws_neon(p, 0, dst, src, n);
-    else if (p->scale_sign > 0) trni_act_laws_neon(p, 1, dst, src, n);
-    else trni_act_laws_neon(p, -1, dst, src, n);
+    if (p->scale_sign == 0)
+        trni_act_laws_neon(p, 0, dst, src, n);
+    else if (p->scale_sign > 0)
+        trni_act_laws_neon(p, 1, dst, src, n);
+    else
+        trni_act_laws_neon(p, -1, dst, src, n);
 }
 
 #endif /* TRNI_SIMD_ACT_NEON_H */

@@ -176,7 +176,7 @@ TRNI_CHAIN512 trni_chain512 trni_chain_wide512(float value)
 
 /* Blocks of 64; returns how many elements these are. */
 TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static size_t trni_simd_chain_avx512(const trni_chain *c, void *r, const void *x,
-                                                                     const void *y, size_t n)
+                                                                           const void *y, size_t n)
 {
     const bool pairs = c->from_half && c->to_half && (!y || c->other_half);
     const size_t from = c->from_half ? 2 : 4, to = c->to_half ? 2 : 4, other = c->other_half ? 2 : 4;

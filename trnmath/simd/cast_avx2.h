@@ -201,8 +201,8 @@ TRNI_INLINE256 __m256i trni_stochastic256_8(const trni_bytes256 *k, const trni_s
 TRNI_INLINE256 __m256i trni_stochastic256_16(const trni_bytes256 *k, const trni_stochastic256 *t, const __m256i x[2],
                                              const uint32_t *field)
 {
-    const __m256i both = _mm256_packs_epi32(trni_stochastic256_8(k, t, x[0], field),
-                                            trni_stochastic256_8(k, t, x[1], field + 8));
+    const __m256i both =
+        _mm256_packs_epi32(trni_stochastic256_8(k, t, x[0], field), trni_stochastic256_8(k, t, x[1], field + 8));
     return _mm256_srl_epi16(_mm256_min_epu16(_mm256_sub_epi16(both, k->offset), k->limit), k->shift);
 }
 
@@ -228,8 +228,8 @@ TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd256_stochastic(const trni_rule
 TRNI_INLINE256 __m256i trni_stochastic256_halves(const trni_rule *r, __m256i x, const uint32_t *field)
 {
     const __m256i any = _mm256_loadu_si256((const __m256i *)(const void *)field);
-    const __m256i random = _mm256_sll_epi32(_mm256_srl_epi32(any, _mm_cvtsi32_si128(r->drop)),
-                                            _mm_cvtsi32_si128(r->lift));
+    const __m256i random =
+        _mm256_sll_epi32(_mm256_srl_epi32(any, _mm_cvtsi32_si128(r->drop)), _mm_cvtsi32_si128(r->lift));
     const __m256i limit = _mm256_set1_epi32((int)((uint32_t)r->limit << 16 | 0xffffu));
     const __m256i moved = _mm256_min_epi32(_mm256_add_epi32(trni_magnitude_256(x), random), limit);
     const __m256i sign = _mm256_andnot_si256(_mm256_set1_epi32(0x7fffffff), x);

@@ -143,8 +143,7 @@ TRNI_INLINE512 void trni_f32_to_16(char *codes, __m512 x) { _mm512_storeu_ps(cod
 TRNI_INLINE512 __m512 trni_f32_of_16_bf16(const char *codes)
 {
     const __m256i code = _mm256_loadu_si256((const __m256i *)(const void *)codes);
-    return _mm512_castsi512_ps(
-        _mm512_maskz_slli_epi32(0xffff, _mm512_maskz_cvtepu16_epi32(0xffff, code), 16));
+    return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, _mm512_maskz_cvtepu16_epi32(0xffff, code), 16));
 }
 
 TRNI_INLINE512 __m512 trni_f32_of_16_tf32(const char *codes)
@@ -170,12 +169,11 @@ TRNI_INLINE512 void trni_tf32_to_16(char *codes, __m512 x) { _mm512_storeu_ps(co
         char *y = (char *)dst;                                                                                         \
         for (; n >= 64; n -= 64, x += 64 * (from), y += 64 * (to)) {                                                   \
             __m512 v[4];                                                                                               \
-            for (int i = 0; i < 4; i++) v[i] = read(x + 16 * (from) * i);                                              \
+            for (int i = 0; i < 4; i++) v[i] = read(x + 16 * (from)*i);                                                \
             trni_canonical_64(v);                                                                                      \
-            for (int i = 0; i < 4; i++) write(y + 16 * (to) * i, v[i]);                                                \
+            for (int i = 0; i < 4; i++) write(y + 16 * (to)*i, v[i]);                                                  \
         }                                                                                                              \
-        TRNI_ROLLED for (; n >= 16; n -= 16, x += 16 * (from), y += 16 * (to))                                         \
-            write(y, trni_canonical_512(read(x)));                                                                     \
+        TRNI_ROLLED for (; n >= 16; n -= 16, x += 16 * (from), y += 16 * (to)) write(y, trni_canonical_512(read(x)));  \
         if (n > 0) trni_cast_rest512(name, 16, y, to, x, from, n);                                                     \
     }
 TRNI_CASTS512(trni_simd_f32_f16, 4, trni_f32_of_16_f32, 2, trni_f16_to_16)
@@ -413,7 +411,7 @@ TRNI_SIMD512(trni_simd_integers, (const trni_rule *rule, trni_cast_rest *s))
 
 /* 32-bit integers, with the same rounding. */
 TRNI_SIMD512(trni_simd_read_word,
-              (const trni_reading *reading, void *__restrict f32, const void *__restrict src, size_t n))
+             (const trni_reading *reading, void *__restrict f32, const void *__restrict src, size_t n))
 {
     const trni_reading r = *reading;
     const char *x = (const char *)src;
@@ -477,7 +475,7 @@ TRNI_FN void trni_simd_lookup_word(const uint16_t *table, void *__restrict dst, 
 }
 
 TRNI_FN void trni_simd_lookup_word_past(const uint16_t *table, void *__restrict dst, const void *__restrict src,
-                                         size_t n)
+                                        size_t n)
 {
     size_t head = (64 - ((uintptr_t)dst & 63)) % 64 / 4;
     if (head > n || (uintptr_t)dst % 4) head = n;
@@ -485,8 +483,7 @@ TRNI_FN void trni_simd_lookup_word_past(const uint16_t *table, void *__restrict 
     trni_simd_lookup_word_all(table, (char *)dst + 4 * head, (const char *)src + head, n - head, true);
 }
 
-TRNI_SIMD512(trni_simd_lookup_half,
-              (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
+TRNI_SIMD512(trni_simd_lookup_half, (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
 {
     const trni_table512 t = trni_table512_load(table);
     const char *x = (const char *)src;
@@ -498,8 +495,7 @@ TRNI_SIMD512(trni_simd_lookup_half,
     trni_lookup_half(table, y, x, n);
 }
 
-TRNI_SIMD512(trni_simd_lookup_byte,
-              (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
+TRNI_SIMD512(trni_simd_lookup_byte, (const uint16_t *table, void *__restrict dst, const void *__restrict src, size_t n))
 {
     const trni_table512 t = trni_table512_load(table);
     const char *x = (const char *)src;
@@ -515,7 +511,7 @@ TRNI_SIMD512(trni_simd_lookup_byte,
 /* Whole cache lines leave through write-combining buffers, so that dst is neither read nor kept in the caches.
  * Meanwhile `ahead`, where the next values will come from, is fetched, `per_line` bytes for each line written. */
 TRNI_SIMD512(trni_simd_stream,
-              (void *__restrict dst, const void *__restrict src, size_t bytes, const char *ahead, size_t per_line))
+             (void *__restrict dst, const void *__restrict src, size_t bytes, const char *ahead, size_t per_line))
 {
     const char *x = (const char *)src;
     char *y = (char *)dst;

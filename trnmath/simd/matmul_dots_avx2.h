@@ -17,7 +17,7 @@ TRNI_SIMD_BEGIN
 
 /* Four numbers of a line. (VCVTPH2PS reads subnormals exactly whatever MXCSR says.) */
 #define TRNI_DOT_F32(at) _mm_loadu_ps((const float *)(const void *)(at))
-#define TRNI_DOT_BF16(at) \
+#define TRNI_DOT_BF16(at)                                                                                              \
     _mm_castsi128_ps(_mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(at))), 16))
 
 #define TRNI_DOT_F16(at) _mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)(at)))
@@ -35,11 +35,13 @@ TRNI_INLINE void trni_simd_dots_ahead(const unsigned char *line, int64_t step, i
         __m128 t[count];                                                                                               \
         int k = 0;                                                                                                     \
         TRNI_UNROLL for (int i = 0; i < count; i++) t[i] = _mm_setzero_ps();                                           \
-        TRNI_ROLLED for (; k + TRNI_DOT_CHAINS <= depth; k += TRNI_DOT_CHAINS) {                                       \
+        TRNI_ROLLED for (; k + TRNI_DOT_CHAINS <= depth; k += TRNI_DOT_CHAINS)                                         \
+        {                                                                                                              \
             const __m128 v = _mm_loadu_ps(x + k);                                                                      \
-            if (count > 1 && bytes == 2) trni_simd_dots_ahead(line + k * bytes, step, k / TRNI_DOT_CHAINS % TRNI_DOTS);\
-            TRNI_UNROLL for (int i = 0; i < count; i++)                                                                \
-                t[i] = _mm_fmadd_ps(v, TRNI_DOT_##format(line + i * step + k * bytes), t[i]);                          \
+            if (count > 1 && bytes == 2)                                                                               \
+                trni_simd_dots_ahead(line + k * bytes, step, k / TRNI_DOT_CHAINS % TRNI_DOTS);                         \
+            TRNI_UNROLL for (int i = 0; i < count; i++) t[i] =                                                         \
+                _mm_fmadd_ps(v, TRNI_DOT_##format(line + i * step + k * bytes), t[i]);                                 \
         }                                                                                                              \
         TRNI_UNROLL for (int i = 0; i < count; i++) _mm_storeu_ps(s + i * TRNI_DOT_CHAINS, t[i]);                      \
         if (k < depth) trni_simd_dots_rest(count, TRN_##format, s, x + k, line + k * bytes, step, depth - k);          \

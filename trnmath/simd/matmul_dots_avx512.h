@@ -3,7 +3,7 @@
  *
  * SIMD kernels: here because they are faster than narrow vectors, or than decoding lines first; they return the same
  * bits. Sixteen bytes of each of four columns are a register: eight numbers along K of each, as two vectors, or sixteen
- * codes, turned such that what simd/systolic_feed_avx512.h looks up comes as four numbers of each column, four times.
+ * codes, turned such that what simd/systolic_loader_avx512.h looks up comes as four numbers of each column, four times.
  * Included by array/matmul_dots.h only, and not at all under TRN_NO_INTRINSICS.
  */
 #ifndef TRNI_ARRAY_MATMUL_DOTS_H
@@ -57,14 +57,14 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_dots_8_bf16_avx512(TRNI_DOT
 /* Eight columns of codes of a byte. (By arithmetic, as halves with another bias, codes take as long; two tiles at a
  * time take longer: measured.) */
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_dots_8_bytes_avx512(const trni_decoder *decoder, float *s,
-                                                                           const float *x, const unsigned char *line,
-                                                                           int64_t step, int depth)
+                                                                         const float *x, const unsigned char *line,
+                                                                         int64_t step, int depth)
 {
     enum { codes = 16 };
     const trni_magnitudes512 t = trni_magnitudes512_load(decoder);
     /* code 4 q + j of a column comes to byte 4 j + q of its quarter */
-    const __m512i turn = _mm512_maskz_broadcast_i32x4(
-        0xffff, _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    const __m512i turn =
+        _mm512_maskz_broadcast_i32x4(0xffff, _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
     __m512 sum[2] = { _mm512_setzero_ps(), _mm512_setzero_ps() };
     int k = 0;
     for (; k + codes <= depth; k += codes)

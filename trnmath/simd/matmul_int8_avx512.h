@@ -14,7 +14,7 @@
 TRNI_SIMD_BEGIN
 
 #if TRNI_CLANG
-#define TRNI_TARGET_VNNI \
+#define TRNI_TARGET_VNNI                                                                                               \
     __attribute__((target("avx512vnni,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))) TRNI_WIDE
 #define TRNI_INT8_EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
 #else
@@ -31,8 +31,7 @@ __attribute__((unused, always_inline)) TRNI_TARGET_AVX2 static inline void trni_
     __m256i s[most][vectors];
     TRNI_INT8_EACH(i, rows)
     TRNI_INT8_EACH(v, vectors) s[i][v] = _mm256_set1_epi32(start[i]);
-    for (int g = 0; g < groups; g++, a += rows, b += TRNI_INT8_WIDTH)
-        TRNI_INT8_EACH(v, vectors)
+    for (int g = 0; g < groups; g++, a += rows, b += TRNI_INT8_WIDTH) TRNI_INT8_EACH(v, vectors)
         {
             const __m256i w = _mm256_loadu_si256((const __m256i *)(const void *)(b + 8 * v));
             TRNI_INT8_EACH(i, rows)

@@ -15,7 +15,7 @@
 TRNI_SIMD_BEGIN
 
 #if TRNI_CLANG
-#define TRNI_TARGET_QUADS \
+#define TRNI_TARGET_QUADS                                                                                              \
     __attribute__((target("avx512vnni,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))) TRNI_WIDE
 #define TRNI_QUADS_EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
 #else
@@ -100,8 +100,7 @@ TRNI_KERNEL TRNI_TARGET_QUADS static void trni_simd_quads_weave(uint32_t *dst, c
 TRNI_KERNEL TRNI_TARGET_QUADS static void trni_simd_quads_starts(uint32_t *b, int rows)
 {
     const __m512i none = _mm512_setzero_si512(), twelve = _mm512_set1_epi8(12);
-    for (; rows > 0; rows--, b += 2 * TRNI_QUADS_WIDTH)
-        TRNI_QUADS_EACH(v, 2)
+    for (; rows > 0; rows--, b += 2 * TRNI_QUADS_WIDTH) TRNI_QUADS_EACH(v, 2)
         {
             const __m512i sum = _mm512_dpbusd_epi32(none, twelve, _mm512_loadu_si512(b + 16 * v));
             _mm512_storeu_si512(b + TRNI_QUADS_WIDTH + 16 * v, _mm512_sub_epi32(none, sum));

@@ -87,8 +87,8 @@ TRNI_INLINE256 bool trni_mx256_eight(const trni_bytes256 *k, char *y, unsigned c
 
 /* n blocks of binary32 in a row to codes of `rule`, nearest even and saturating, and their scales. */
 TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_mx_simd256_blocks(const trni_encoder *e, char *__restrict y,
-                                                                 unsigned char *__restrict scale,
-                                                                 const char *__restrict x, size_t n, trni_mx_rule r)
+                                                                unsigned char *__restrict scale,
+                                                                const char *__restrict x, size_t n, trni_mx_rule r)
 {
     const trni_bytes256 k = trni_bytes256_of(&e->rule);
     const bool nearest = trni_nearest256_mode();
@@ -108,8 +108,8 @@ TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_mx_simd256_blocks(const trni_encod
 TRNI_INLINE256 __m256i trni_mx256_halves(const trni_mx_half *h, const char *x)
 {
     const __m256i code = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)x));
-    const __m256i magnitude = _mm256_and_si256(_mm256_sll_epi16(code, _mm_cvtsi32_si128(h->up)),
-                                               _mm256_set1_epi16((short)h->keep));
+    const __m256i magnitude =
+        _mm256_and_si256(_mm256_sll_epi16(code, _mm_cvtsi32_si128(h->up)), _mm256_set1_epi16((short)h->keep));
     const __m256i sign = _mm256_sll_epi16(code, _mm_cvtsi32_si128(h->sign_up));
     return _mm256_or_si256(magnitude, _mm256_and_si256(sign, _mm256_set1_epi16((short)0x8000)));
 }
@@ -135,7 +135,7 @@ TRNI_INLINE256 bool trni_mx256_finite(const trni_mx_half *h, const char *x)
 
 /* How many blocks from the first on are finite and have usual scales: all these are done. */
 TRNI_KERNEL TRNI_TARGET_AVX2 static size_t trni_mx_simd256_times(const trni_mx_half *h, void *out, const char *x,
-                                                                   const unsigned char *scale, size_t n)
+                                                                 const unsigned char *scale, size_t n)
 {
     const trni_mx_half half = *h;
     char *y = (char *)out;

@@ -93,8 +93,8 @@ TRNI_INLINE512 bool trni_mx512_sixteen(const trni_bytes512 *k, char *y, unsigned
 
 /* n blocks of binary32 in a row to codes of `rule`, nearest even and saturating, and their scales. */
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_mx_simd_blocks(const trni_encoder *e, char *__restrict y,
-                                                                unsigned char *__restrict scale,
-                                                                const char *__restrict x, size_t n, trni_mx_rule r)
+                                                               unsigned char *__restrict scale,
+                                                               const char *__restrict x, size_t n, trni_mx_rule r)
 {
     const trni_bytes512 k = trni_bytes512_of(&e->rule);
     for (size_t take, all; n > 0; n -= take, x += 4 * all, y += all, scale += take) {
@@ -113,8 +113,8 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_mx_simd_blocks(const trni_encode
 TRNI_INLINE512 __m512i trni_mx512_as_f16(const trni_mx_half *h, __m256i codes)
 {
     const __m512i code = _mm512_cvtepu8_epi16(codes), sign = _mm512_set1_epi16((short)0x8000);
-    const __m512i magnitude = _mm512_and_si512(_mm512_sll_epi16(code, _mm_cvtsi32_si128(h->up)),
-                                               _mm512_set1_epi16((short)h->keep));
+    const __m512i magnitude =
+        _mm512_and_si512(_mm512_sll_epi16(code, _mm_cvtsi32_si128(h->up)), _mm512_set1_epi16((short)h->keep));
     /* the sign's bit of one, the other bits of the other */
     return _mm512_ternarylogic_epi32(sign, _mm512_sll_epi16(code, _mm_cvtsi32_si128(h->sign_up)), magnitude, 0xca);
 }
@@ -127,7 +127,7 @@ TRNI_INLINE512 __m512 trni_mx512_floats(__m256i half) { return _mm512_cvt_roundp
 
 /* How many blocks from the first on are finite and have usual scales: all these are done. */
 TRNI_KERNEL TRNI_TARGET_AVX512 static size_t trni_mx_simd_times(const trni_mx_half *h, void *out, const char *x,
-                                                                  const unsigned char *scale, size_t n)
+                                                                const unsigned char *scale, size_t n)
 {
     const trni_mx_half half = *h;
     const __m256i mask = _mm256_set1_epi8((char)half.mask), max = _mm256_set1_epi8((char)half.max);
@@ -137,8 +137,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static size_t trni_mx_simd_times(const trni_mx_ha
         const __m256i codes = _mm256_loadu_si256((const __m256i *)(const void *)x);
         if (!trni_mx_times_is_usual(scale[b]) || _mm256_cmpgt_epu8_mask(_mm256_and_si256(codes, mask), max)) break;
         const __m512i halves = trni_mx512_as_f16(&half, codes);
-        const __m512 factor =
-            _mm512_castsi512_ps(_mm512_set1_epi32((int)((uint32_t)(scale[b] + half.rebias) << 23)));
+        const __m512 factor = _mm512_castsi512_ps(_mm512_set1_epi32((int)((uint32_t)(scale[b] + half.rebias) << 23)));
         const __m512 low = trni_mx512_floats(_mm512_castsi512_si256(halves));
         const __m512 high = trni_mx512_floats(_mm512_extracti64x4_epi64(halves, 1));
         _mm512_storeu_ps(y, _mm512_mul_ps(low, factor));

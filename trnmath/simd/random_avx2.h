@@ -78,8 +78,7 @@ TRNI_INLINE256 void trni_simd256_philox(uint32_t *word, const int groups, uint32
 }
 
 TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd256_philox_blocks(uint32_t *__restrict word, size_t blocks,
-                                                                     uint32_t b,
-                                                                     const trni_philox_run *__restrict run)
+                                                                    uint32_t b, const trni_philox_run *__restrict run)
 {
     enum { most = 4 * TRNI_SIMD256_GROUPS };
     for (; blocks > 0; b += most, word += 4 * most) {

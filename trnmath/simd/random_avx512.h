@@ -83,8 +83,7 @@ TRNI_INLINE512 void trni_simd512_philox(uint32_t *word, const int groups, uint32
 }
 
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd512_philox_blocks(uint32_t *__restrict word, size_t blocks,
-                                                                       uint32_t b,
-                                                                       const trni_philox_run *__restrict run)
+                                                                      uint32_t b, const trni_philox_run *__restrict run)
 {
     enum { most = 8 * TRNI_SIMD512_GROUPS };
     for (; blocks >= most; blocks -= most, b += most, word += 4 * most)

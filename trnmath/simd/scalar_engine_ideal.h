@@ -113,29 +113,29 @@ TRNI_I_DEFINE(rsqrt) { return TRNI_I_DIV(TRNI_I_SET(1.0), TRNI_I_ROOT(x)); }
 
 /* Two at a time, because one comparison finds NaN in either: done for each, it takes a tenth of exp's time. Nor is what
  * was stored loaded again: that waits for stores across memory lines. */
-#define TRNI_I_EACH(f)                                                                     \
-    {                                                                                      \
-        size_t i = 0;                                                                      \
-        for (; i + 2 * TRNI_I_LANES <= n; i += 2 * TRNI_I_LANES) {                         \
-            const TRNI_I_FLOATS y = f(TRNI_I_LOAD(src + i));                               \
-            TRNI_I_STORE(dst + i, y);                                                      \
-            const TRNI_I_FLOATS z = f(TRNI_I_LOAD(src + i + TRNI_I_LANES));                \
-            TRNI_I_STORE(dst + i + TRNI_I_LANES, z);                                       \
-            if (TRNI_I_NAN(y, z)) {                                                        \
-                TRNI_I_STORE(dst + i, TRNI_I_CANONICAL(y));                                \
-                TRNI_I_STORE(dst + i + TRNI_I_LANES, TRNI_I_CANONICAL(z));                 \
-            }                                                                              \
-        }                                                                                  \
-        while (i < n) {                                                                    \
-            const size_t take = n - i < TRNI_I_LANES ? n - i : (size_t)TRNI_I_LANES;       \
-            float rest[TRNI_I_LANES] = { 0 };                                              \
-            memcpy(rest, src + i, take * sizeof(float));                                   \
-            const TRNI_I_FLOATS y = f(TRNI_I_LOAD(rest));                                  \
-            TRNI_I_STORE(rest, TRNI_I_CANONICAL(y));                                       \
-            memcpy(dst + i, rest, take * sizeof(float));                                   \
-            i += take;                                                                     \
-        }                                                                                  \
-        return;                                                                            \
+#define TRNI_I_EACH(f)                                                                                                 \
+    {                                                                                                                  \
+        size_t i = 0;                                                                                                  \
+        for (; i + 2 * TRNI_I_LANES <= n; i += 2 * TRNI_I_LANES) {                                                     \
+            const TRNI_I_FLOATS y = f(TRNI_I_LOAD(src + i));                                                           \
+            TRNI_I_STORE(dst + i, y);                                                                                  \
+            const TRNI_I_FLOATS z = f(TRNI_I_LOAD(src + i + TRNI_I_LANES));                                            \
+            TRNI_I_STORE(dst + i + TRNI_I_LANES, z);                                                                   \
+            if (TRNI_I_NAN(y, z)) {                                                                                    \
+                TRNI_I_STORE(dst + i, TRNI_I_CANONICAL(y));                                                            \
+                TRNI_I_STORE(dst + i + TRNI_I_LANES, TRNI_I_CANONICAL(z));                                             \
+            }                                                                                                          \
+        }                                                                                                              \
+        while (i < n) {                                                                                                \
+            const size_t take = n - i < TRNI_I_LANES ? n - i : (size_t)TRNI_I_LANES;                                   \
+            float rest[TRNI_I_LANES] = { 0 };                                                                          \
+            memcpy(rest, src + i, take * sizeof(float));                                                               \
+            const TRNI_I_FLOATS y = f(TRNI_I_LOAD(rest));                                                              \
+            TRNI_I_STORE(rest, TRNI_I_CANONICAL(y));                                                                   \
+            memcpy(dst + i, rest, take * sizeof(float));                                                               \
+            i += take;                                                                                                 \
+        }                                                                                                              \
+        return;                                                                                                        \
     }
 /* SLEEF's erf loses its last bits where its intermediate results are subnormal: 2 / sqrt(pi) x in two parts, there. */
 TRNI_I_INLINE TRNI_I_FLOATS TRNI_I_NAME(trni_whole_erf)(TRNI_I_FLOATS x)
@@ -149,10 +149,10 @@ TRNI_I_INLINE TRNI_I_FLOATS TRNI_I_NAME(trni_whole_tanh)(TRNI_I_FLOATS x)
     return TRNI_I_TINY(x, 0x1p-12f, x, TRNI_I_NAME(trni_sleef_tanh)(x));
 }
 
-#define TRNI_I_WIDENED(f)                                                                  \
-    TRNI_I_INLINE TRNI_I_FLOATS TRNI_I_NAME(trni_whole_##f)(TRNI_I_FLOATS x)               \
-    {                                                                                      \
-        return TRNI_I_WIDE(TRNI_I_NAME(trni_wide_##f), x);                                 \
+#define TRNI_I_WIDENED(f)                                                                                              \
+    TRNI_I_INLINE TRNI_I_FLOATS TRNI_I_NAME(trni_whole_##f)(TRNI_I_FLOATS x)                                           \
+    {                                                                                                                  \
+        return TRNI_I_WIDE(TRNI_I_NAME(trni_wide_##f), x);                                                             \
     }
 #define TRNI_I_NARROW(f) TRNI_I_EACH(TRNI_I_NAME(trni_sleef_##f))
 #define TRNI_I_COMPOSED(f) TRNI_I_EACH(TRNI_I_NAME(trni_whole_##f))

@@ -28,7 +28,7 @@
     TRNI_SLEEF(, double, trni_sleef_wide_##name##_portable, "Sleef_finz_" #name "d1_" ulp "purecfma")
 #else
 #define TRNI_SLEEF_FLOATS(name) TRNI_SLEEF(, float, trni_sleef_##name##_portable, "Sleef_finz_" #name "f1_u10purecfma")
-#define TRNI_SLEEF_DOUBLES(name, ulp) \
+#define TRNI_SLEEF_DOUBLES(name, ulp)                                                                                  \
     TRNI_SLEEF(, double, trni_sleef_wide_##name##_portable, "Sleef_finz_" #name "d1_" ulp "purecfma")
 #endif
 #if TRNI_CLANG /* it looks at the declaration's target, gcc at the caller's */
@@ -73,7 +73,7 @@ TRNI_SIMD_BEGIN
     _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),                                                      \
                        _mm512_castsi512_ps(_mm512_set1_epi32((int)TRNI_F32_NAN)))
 #define TRNI_I_NAN(x, y) (_mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q) != 0)
-#define TRNI_I_TINY(x, k, y, z) \
+#define TRNI_I_TINY(x, k, y, z)                                                                                        \
     _mm512_mask_mov_ps(z, _mm512_cmp_ps_mask(_mm512_abs_ps(x), _mm512_set1_ps(k), _CMP_LT_OQ), y)
 #define TRNI_I_LINE(x, high, low) _mm512_fmadd_ps(x, _mm512_set1_ps(high), _mm512_mul_ps(x, _mm512_set1_ps(low)))
 #define TRNI_I_SQRT(x) _mm512_maskz_sqrt_ps((__mmask16)0xffff, x)
@@ -99,16 +99,16 @@ TRNI_SIMD_BEGIN
 #define TRNI_I_NAME(x) x##_avx2
 #define TRNI_I_LOAD(p) _mm256_loadu_ps(p)
 #define TRNI_I_STORE(p, x) _mm256_storeu_ps(p, x)
-#define TRNI_I_CANONICAL(x) \
+#define TRNI_I_CANONICAL(x)                                                                                            \
     _mm256_blendv_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32((int)TRNI_F32_NAN)), _mm256_cmp_ps(x, x, _CMP_UNORD_Q))
 #define TRNI_I_NAN(x, y) (_mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_UNORD_Q)) != 0)
-#define TRNI_I_TINY(x, k, y, z)                                                                                  \
+#define TRNI_I_TINY(x, k, y, z)                                                                                        \
     _mm256_blendv_ps(z, y, _mm256_cmp_ps(_mm256_andnot_ps(_mm256_set1_ps(-0.0f), x), _mm256_set1_ps(k), _CMP_LT_OQ))
 #define TRNI_I_LINE(x, high, low) _mm256_fmadd_ps(x, _mm256_set1_ps(high), _mm256_mul_ps(x, _mm256_set1_ps(low)))
 #define TRNI_I_SQRT(x) _mm256_sqrt_ps(x)
 #define TRNI_I_INVERSE(x) _mm256_div_ps(_mm256_set1_ps(1.0f), x)
-#define TRNI_I_WIDE(f, x) \
-    _mm256_set_m128(_mm256_cvtpd_ps(f(_mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)))), \
+#define TRNI_I_WIDE(f, x)                                                                                              \
+    _mm256_set_m128(_mm256_cvtpd_ps(f(_mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)))),                                  \
                     _mm256_cvtpd_ps(f(_mm256_cvtps_pd(_mm256_castps256_ps128(x)))))
 #define TRNI_I_SET(k) _mm256_set1_pd(k)
 #define TRNI_I_OP(op, a, b) _mm256_##op##_pd(a, b)
@@ -150,8 +150,10 @@ TRNI_INLINE double trni_ideal_div(double a, double b) { return a / b; }
 TRNI_FN void trni_ideal_run(trn_act op, float *dst, const float *src, size_t n, trn_isa isa)
 {
 #if TRNI_X86
-    if (isa == TRN_ISA_AVX512) trni_ideal_avx512(op, dst, src, n);
-    else if (isa == TRN_ISA_AVX2) trni_ideal_avx2(op, dst, src, n);
+    if (isa == TRN_ISA_AVX512)
+        trni_ideal_avx512(op, dst, src, n);
+    else if (isa == TRN_ISA_AVX2)
+        trni_ideal_avx2(op, dst, src, n);
     else
 #endif
         trni_ideal_portable(op, dst, src, n);

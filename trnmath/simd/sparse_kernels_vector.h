@@ -48,8 +48,7 @@ TRNI_V_INLINE void TRNI_V_CHAINS(const bool halves, const int rows, const int wi
 {
     enum { line = TRNI_ARRAY_ROWS };
     TRNI_EVERY(r, rows) TRNI_EVERY(q, wide) TRNI_EVERY(j, TRNI_V_VECTORS) s[r][q][j] = TRNI_V_OP(setzero_ps)();
-    for (int i = length[wide - 1]; i > 0; i--, v += step, at += step)
-        TRNI_EVERY(q, wide)
+    for (int i = length[wide - 1]; i > 0; i--, v += step, at += step) TRNI_EVERY(q, wide)
         {
             TRNI_EVERY(r, rows) TRNI_V_STEP(halves, v[r * line + q], at[r * line + q], strip, s[r][q]);
         }

@@ -36,7 +36,7 @@ __attribute__((unused, always_inline)) TRNI_TARGET_AVX2 static inline void trni_
 
 /* The first `lanes` floats of v. (A masked store is slow on some hosts.) */
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX2 static inline void trni_simd_put_avx2(float *to, __m256 v,
-                                                                                               int lanes)
+                                                                                              int lanes)
 {
     __m128 half = _mm256_castps256_ps128(v);
     if (lanes >= 8) {
@@ -58,8 +58,7 @@ __attribute__((unused, always_inline)) TRNI_TARGET_AVX2 static inline void trni_
 
 /* As trni_transpose: up to 16 lines into slots of `width` floats; lanes beyond `lanes` are not written. */
 TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd_transpose_avx2(float *dst, size_t width, const uint16_t *slot,
-                                                                   const float *lines, int64_t step, int lanes,
-                                                                   int rows)
+                                                                  const float *lines, int64_t step, int lanes, int rows)
 {
     const int whole = rows & ~7;
     for (int first = 0; first < lanes; first += 8) {

@@ -57,8 +57,8 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_flip_avx512(uint32_t *out, 
 
 /* As trni_transpose: up to 16 lines into slots of `width` floats; lanes beyond `lanes` are not written. */
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_transpose_avx512(float *dst, size_t width, const uint16_t *slot,
-                                                                       const float *lines, int64_t step, int lanes,
-                                                                       int rows)
+                                                                      const float *lines, int64_t step, int lanes,
+                                                                      int rows)
 {
     const __mmask16 lane_mask = (__mmask16)((1u << lanes) - 1);
     for (int k = 0; k < rows; k += 16) {

@@ -78,15 +78,14 @@ TRNI_NEON_INLINE void trni_simd_micro_neon(const int rows, const int group, TRNI
         if (c + 1 < chains) TRNI_EVERY(i, rows) TRNI_EVERY(j, columns) t[i][j] = s[i][j];
     } while (++c < chains);
     if (in)
-        TRNI_EVERY(i, rows) TRNI_EVERY(j, columns)
-            s[i][j] = vaddq_f32(vld1q_f32(in + i * in_step + 4 * j), s[i][j]);
+        TRNI_EVERY(i, rows) TRNI_EVERY(j, columns) s[i][j] = vaddq_f32(vld1q_f32(in + i * in_step + 4 * j), s[i][j]);
     TRNI_EVERY(i, rows) TRNI_EVERY(j, columns) vst1q_f32(out + i * out_step + 4 * j, s[i][j]);
 }
 
-#define TRNI_NEON_MICRO(count, group)                                                                                 \
-    TRNI_KERNEL static void trni_simd_micro_##count##x##group##_neon(TRNI_MICRO_PARAMS)                               \
-    {                                                                                                                 \
-        trni_simd_micro_neon(count, group, TRNI_MICRO_ARGS);                                                          \
+#define TRNI_NEON_MICRO(count, group)                                                                                  \
+    TRNI_KERNEL static void trni_simd_micro_##count##x##group##_neon(TRNI_MICRO_PARAMS)                                \
+    {                                                                                                                  \
+        trni_simd_micro_neon(count, group, TRNI_MICRO_ARGS);                                                           \
     }
 TRNI_NEON_MICRO(6, 1)
 TRNI_NEON_MICRO(4, 1)

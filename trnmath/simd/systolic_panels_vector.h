@@ -54,21 +54,18 @@ TRNI_V_INLINE void TRNI_V_NAME(trni_simd_micro)(const int rows, const int group,
                 ahead += ahead_step;
             }
         }
-        if (c > 0)
-            TRNI_EVERY(i, rows)
+        if (c > 0) TRNI_EVERY(i, rows)
             {
                 x[i] = TRNI_V_OP(add_ps)(t[i][0], x[i]);
                 y[i] = TRNI_V_OP(add_ps)(t[i][1], y[i]);
             }
-        if (c + 1 < chains)
-            TRNI_EVERY(i, rows)
+        if (c + 1 < chains) TRNI_EVERY(i, rows)
             {
                 t[i][0] = x[i];
                 t[i][1] = y[i];
             }
     } while (++c < chains);
-    if (in)
-        TRNI_EVERY(i, rows)
+    if (in) TRNI_EVERY(i, rows)
         {
             x[i] = TRNI_V_OP(add_ps)(TRNI_V_OP(loadu_ps)(in + i * in_step), x[i]);
             y[i] = TRNI_V_OP(add_ps)(TRNI_V_OP(loadu_ps)(in + i * in_step + TRNI_V_LANES), y[i]);
@@ -80,10 +77,10 @@ TRNI_V_INLINE void TRNI_V_NAME(trni_simd_micro)(const int rows, const int group,
     }
 }
 
-#define TRNI_V_MICRO(count, group)                                                                                    \
-    TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_micro_##count##x##group)(TRNI_MICRO_PARAMS)                             \
-    {                                                                                                                 \
-        TRNI_V_NAME(trni_simd_micro)(count, group, TRNI_MICRO_ARGS);                                                 \
+#define TRNI_V_MICRO(count, group)                                                                                     \
+    TRNI_V_KERNEL void TRNI_V_NAME(trni_simd_micro_##count##x##group)(TRNI_MICRO_PARAMS)                               \
+    {                                                                                                                  \
+        TRNI_V_NAME(trni_simd_micro)(count, group, TRNI_MICRO_ARGS);                                                   \
     }
 #define TRNI_V_MICROS(group) TRNI_V_MICRO(4, group) TRNI_V_MICRO(1, group)
 TRNI_V_MICROS(1)

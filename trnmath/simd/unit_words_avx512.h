@@ -68,9 +68,12 @@ trni_simd_unit_go_on_half(float *sum, const float *a, const float *b, int lines,
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_unit_go_on(TRNI_UNIT_GO_ON_PARAMS)
 {
     for (int j = 0; j < width; j += 16) {
-        if (group == 1) trni_simd_unit_go_on_half(sum + j, a, b + j, lines, 1, width);
-        else if (group == 2) trni_simd_unit_go_on_half(sum + j, a, b + j, lines, 2, width);
-        else trni_simd_unit_go_on_half(sum + j, a, b + j, lines, 4, width);
+        if (group == 1)
+            trni_simd_unit_go_on_half(sum + j, a, b + j, lines, 1, width);
+        else if (group == 2)
+            trni_simd_unit_go_on_half(sum + j, a, b + j, lines, 2, width);
+        else
+            trni_simd_unit_go_on_half(sum + j, a, b + j, lines, 4, width);
     }
 }
 
@@ -92,7 +95,6 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_unit_state(TRNI_UNIT_STATE_
     _mm512_storeu_ps(norm, sum);
     _mm512_storeu_ps(ulp, least);
 }
-
 
 TRNI_SIMD_END
 #endif /* TRNI_SIMD_UNIT_WORDS_AVX512_H */

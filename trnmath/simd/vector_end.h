@@ -6,7 +6,7 @@
 #undef TRNI_V_LANES
 #undef TRNI_V_TARGET
 #undef TRNI_V_ROWS
-#undef TRNI_V_FEED
+#undef TRNI_V_LOADED
 #undef TRNI_V_NAME
 #undef TRNI_V_OP
 #undef TRNI_V_F16

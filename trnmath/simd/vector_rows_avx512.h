@@ -70,7 +70,7 @@ TRNI_ROWS512 __m512 trni_rows_sum512(__m512 sum, const void *const *line, size_t
 
 /* Whole squares; returns how many elements these are. */
 #define TRNI_ROWS512_KERNEL(name, half, op)                                                                            \
-    TRNI_KERNEL TRNI_TARGET_AVX512 static size_t trni_simd_rows_##name(float *sum, const void *const *line, size_t n) \
+    TRNI_KERNEL TRNI_TARGET_AVX512 static size_t trni_simd_rows_##name(float *sum, const void *const *line, size_t n)  \
     {                                                                                                                  \
         const size_t bytes = n * (half ? 2 : 4) / 64 * 64;                                                             \
         __m512 a = _mm512_loadu_ps(sum), b = _mm512_loadu_ps(sum + 16);                                                \

@@ -72,10 +72,7 @@ static bool take_between(void *o, const char *value, char *why)
     return app_parse_number(value, 0, 65535, &((options *)o)->between, why);
 }
 
-static bool take_isa(void *o, const char *value, char *why)
-{
-    return app_parse_isa(value, &((options *)o)->isa, why);
-}
+static bool take_isa(void *o, const char *value, char *why) { return app_parse_isa(value, &((options *)o)->isa, why); }
 
 APP_TAKE(take_check, options, check_only, true)
 APP_TAKE(take_speed, options, speed_only, true)

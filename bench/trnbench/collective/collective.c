@@ -43,8 +43,8 @@ static bool take_op(void *options, const char *value, char *why)
     const bool all = strcmp(value, "all") == 0;
     if (op == TRN_COLLECTIVE_COUNT && !all)
         return app_refuse(why,
-                         "no such operation; there are all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, "
-                         "permute, send_recv and all");
+                          "no such operation; there are all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, "
+                          "permute, send_recv and all");
     for (int i = 0; i < TRN_COLLECTIVE_COUNT; i++) o->op[i] = o->op[i] || all || i == (int)op;
     return true;
 }
@@ -205,12 +205,14 @@ static const app_command collective_command = {
 static void start_section(app_table *shown, const tb_cc_options *o)
 {
     static app_column column[] = {
-        { "size(B)", APP_INTEGER, "", "" }, { "count(elems)", APP_INTEGER, "", "" }, { "type", APP_TEXT, "", "" },
-        { "bound(us)", APP_REAL, "", "" },  { "ideal(us)", APP_REAL, "", "" },  { "expected(us)", APP_REAL, "", "" },
-        { "from", APP_REAL, "", "" },       { "to", APP_REAL, "", "" },         { "busbw", APP_REAL, "", "" },
-        { "algbw", APP_REAL, "", "" },      { "busbw", APP_REAL, "", "" },      { "algorithm", APP_TEXT, "", "" },
-        { "steps", APP_INTEGER, "", "" },   { "bound by", APP_TEXT, "", "" },   { "checked", APP_INTEGER, "", "" },
-        { "wrong", APP_INTEGER, "", "" },
+        { "size(B)", APP_INTEGER, "", "" }, { "count(elems)", APP_INTEGER, "", "" },
+        { "type", APP_TEXT, "", "" },       { "bound(us)", APP_REAL, "", "" },
+        { "ideal(us)", APP_REAL, "", "" },  { "expected(us)", APP_REAL, "", "" },
+        { "from", APP_REAL, "", "" },       { "to", APP_REAL, "", "" },
+        { "busbw", APP_REAL, "", "" },      { "algbw", APP_REAL, "", "" },
+        { "busbw", APP_REAL, "", "" },      { "algorithm", APP_TEXT, "", "" },
+        { "steps", APP_INTEGER, "", "" },   { "bound by", APP_TEXT, "", "" },
+        { "checked", APP_INTEGER, "", "" }, { "wrong", APP_INTEGER, "", "" },
     };
     column[EXPECTED_BUSBW].name = o->gib ? "so busbw(GiB/s)" : "so busbw(GB/s)";
     column[ALGBW].name = o->gib ? "ideal algbw(GiB/s)" : "ideal algbw(GB/s)";
@@ -220,9 +222,10 @@ static void start_section(app_table *shown, const tb_cc_options *o)
 
 static void show_row(app_table *shown, const app_table *table, int row, const tb_cc_options *o)
 {
-    static const char *const from[] = { "size_b",           "count", "type", "bound_us", "time_us", "expected_us",
-                                        "expected_low_us",  "expected_high_us", NULL,       NULL,      NULL,
-                                        "algorithm",        "steps", "bound_by", "checked", "wrong" };
+    static const char *const from[] = {
+        "size_b", "count", "type", "bound_us",  "time_us", "expected_us", "expected_low_us", "expected_high_us",
+        NULL,     NULL,    NULL,   "algorithm", "steps",   "bound_by",    "checked",         "wrong"
+    };
     static const char *const rate[][2] = { { "expected_busbw_gb_per_s", "expected_busbw_gib_per_s" },
                                            { "algbw_gb_per_s", "algbw_gib_per_s" },
                                            { "busbw_gb_per_s", "busbw_gib_per_s" } };
@@ -230,10 +233,10 @@ static void show_row(app_table *shown, const app_table *table, int row, const tb
     for (int c = 0; c < shown->columns; c++) {
         const char *name = from[c] ? from[c] : rate[c - EXPECTED_BUSBW][o->gib];
         const app_value *v = app_at(table, row, name);
-        const char *mark = c != ALGORITHM                                                  ? ""
+        const char *mark = c != ALGORITHM                                              ? ""
                            : app_at(table, row, "single_step")->integer                ? " (1 step)"
                            : o->every_algorithm && app_at(table, row, "auto")->integer ? " *"
-                                                                                      : "";
+                                                                                       : "";
         if (v->missing)
             app_missing(shown);
         else if (shown->column[c].kind == APP_TEXT)
@@ -260,8 +263,10 @@ static void section_title(const app_table *table, int row)
     }
     if (strcmp(chips, "all") != 0) app_say(stdout, "  chips %s", chips);
     if (app_at(table, row, "faults")->text[0]) app_say(stdout, "  with %s", app_at(table, row, "faults")->text);
-    if (strcmp(app_at(table, row, "preset")->text, "file") == 0) printf("  from a file");
-    else if (strncmp(system, "trn3", 4) == 0) printf("  links as in %s", app_at(table, row, "preset")->text);
+    if (strcmp(app_at(table, row, "preset")->text, "file") == 0)
+        printf("  from a file");
+    else if (strncmp(system, "trn3", 4) == 0)
+        printf("  links as in %s", app_at(table, row, "preset")->text);
     putchar('\n');
 }
 
@@ -362,7 +367,7 @@ static int check_options(tb_cc_options *o)
 {
     if (o->from > o->to)
         return app_complain(APP_USAGE, "--minbytes %lld is more than --maxbytes %lld", (long long)o->from,
-                           (long long)o->to);
+                            (long long)o->to);
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++)
         if (o->system[i] && o->network.loaded)
             return app_complain(APP_USAGE, "--topology excludes --system: one network at a time");
@@ -426,8 +431,10 @@ static int collective(tb_cc_options *o, int argc, char **argv)
     fill_defaults(o);
     if (check_options(o) != APP_OK) return APP_USAGE;
     if (o->calibration.measured) return calibrate(o);
-    if (o->published) status = tb_cc_published(&table);
-    else tb_cc_start(&table, o->gib);
+    if (o->published)
+        status = tb_cc_published(&table);
+    else
+        tb_cc_start(&table, o->gib);
     if (!o->schema && !o->published) status = tb_cc_rows(&table, o);
     if (status != APP_USAGE) status = report(&table, o, status);
     app_table_free(&table);

@@ -28,7 +28,7 @@ typedef struct tb_cc_options {
     trn_format wire;
     const char *preset;
     app_calibration calibration;
-    app_network network;     /* --topology, --down, --slow */
+    app_network network; /* --topology, --down, --slow */
     bool gib, uncalibrated, rules, check, schema, published;
     uint64_t seed;
     tb_files files;

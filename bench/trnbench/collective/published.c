@@ -81,8 +81,8 @@ static trn_status leave_out(rows *all, trn_release release)
         at[samples++] = i;
     }
     for (int k = 0; k < samples && status == TRN_OK; k++) {
-        trn_calibration_fit_args fit = { sample, samples, &all->calibration[release], fields[release], 1 + k, true,
-                                         &all->error };
+        trn_calibration_fit_args fit = { sample, samples,    &all->calibration[release], fields[release], 1 + k,
+                                         true,   &all->error };
         trn_calibration found;
         trn_collective_args ask = sample[k].ask;
         trn_cost cost;
@@ -167,14 +167,16 @@ void tb_cc_print_published(const app_table *table)
         app_row(&shown);
         for (int c = 0; c < SHOWN; c++) {
             const app_value *v = &table->cell[r * table->columns + from[c]];
-            const char *mark = c == SHOWN - 1 && !app_at(table, r, "note")->missing &&
-                                       app_at(table, r, "note")->text[0]
-                                   ? " *"
-                                   : "";
-            if (v->missing) app_missing(&shown);
-            else if (column[c].kind == APP_TEXT) app_text(&shown, "%s%s", v->text, mark);
-            else if (column[c].kind == APP_REAL) app_real(&shown, v->real);
-            else app_integer(&shown, v->integer);
+            const char *mark =
+                c == SHOWN - 1 && !app_at(table, r, "note")->missing && app_at(table, r, "note")->text[0] ? " *" : "";
+            if (v->missing)
+                app_missing(&shown);
+            else if (column[c].kind == APP_TEXT)
+                app_text(&shown, "%s%s", v->text, mark);
+            else if (column[c].kind == APP_REAL)
+                app_real(&shown, v->real);
+            else
+                app_integer(&shown, v->integer);
         }
     }
     app_print_table(stdout, &shown);

@@ -57,7 +57,7 @@ void tb_cc_start(app_table *table, bool gib)
     for (int i = 0; i < COLUMNS; i++) {
         if (strcmp(binary[i].unit, "GB/s") != 0) continue;
         const bool algbw = binary[i].name[0] == 'a';
-        binary[i].name = algbw                     ? "algbw_gib_per_s"
+        binary[i].name = algbw                      ? "algbw_gib_per_s"
                          : binary[i].name[0] == 'b' ? "busbw_gib_per_s"
                                                     : "expected_busbw_gib_per_s";
         binary[i].unit = "GiB/s";
@@ -71,7 +71,7 @@ void tb_cc_start(app_table *table, bool gib)
 typedef struct job {
     const tb_cc_options *o;
     trn_topology net;
-    const char *name;  /* of the system or the network */
+    const char *name; /* of the system or the network */
     char faults[128];
     trn_collective_args args;
     int *chip; /* malloc'd, or NULL */
@@ -218,9 +218,11 @@ static void row_of_cost(app_table *table, const job *j, const trn_cost *c, bool 
     app_integer(table, automatic);
     app_integer(table, c->single_step);
     app_integer(table, c->steps);
-    const double seconds[] = { c->latency_s,          c->link_s,          c->hbm_s,
-                               c->dma_s,              c->launch_s,        c->expected_latency_s,
-                               c->expected_link_s,    c->expected_memory_s, c->lower_bound_s };
+    const double seconds[] = { c->latency_s,       c->link_s,
+                               c->hbm_s,           c->dma_s,
+                               c->launch_s,        c->expected_latency_s,
+                               c->expected_link_s, c->expected_memory_s,
+                               c->lower_bound_s };
     for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++) app_real(table, 1e6 * seconds[i]);
     app_text(table, "%s", c->bottleneck);
     app_integer(table, !j->o->uncalibrated);
@@ -268,9 +270,9 @@ static const tb_cc_check *check_values(job *j, tb_cc_check *check)
     if (!ran) return NULL;
     if (check->wrong)
         j->status =
-            app_complain(APP_FAILED, "%s: %s by %s of %lld bytes: %lld of %lld values are wrong; %s",
-                        j->name, trn_collective_name(args.op), trn_algorithm_name(args.algorithm),
-                        (long long)args.bytes, (long long)check->wrong, (long long)check->compared, check->first);
+            app_complain(APP_FAILED, "%s: %s by %s of %lld bytes: %lld of %lld values are wrong; %s", j->name,
+                         trn_collective_name(args.op), trn_algorithm_name(args.algorithm), (long long)args.bytes,
+                         (long long)check->wrong, (long long)check->compared, check->first);
     return check;
 }
 

@@ -57,8 +57,8 @@ static bool take_rounding(void *o, const char *value, char *why)
 {
     const int mode = (int)trn_round_from_text(value);
     if (mode <= TRN_TO_ODD) return ((options *)o)->filter.rounding |= 1u << mode, true;
-    return app_refuse(
-        why, "expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd");
+    return app_refuse(why,
+                      "expected nearest_even, stochastic, toward_zero, toward_positive, toward_negative or to_odd");
 }
 
 static bool take_overflow(void *o, const char *value, char *why)
@@ -171,7 +171,7 @@ static int check_item(const tb_convert_job *job, tb_convert_item *item)
                 tb_check_conversion(item->conversion, (tb_maker_id)id, job->measure.isa, job->golden, job->draws);
     if (ours->wrong == 0) return APP_OK;
     return app_complain(APP_FAILED, "%s: %lld of %lld answers are wrong; %s", item->conversion->name,
-                       (long long)ours->wrong, (long long)ours->cases, ours->first);
+                        (long long)ours->wrong, (long long)ours->cases, ours->first);
 }
 
 static int measure_all(tb_convert_job *job)

@@ -151,11 +151,10 @@ void tb_print_convert_report(FILE *out, const void *context)
     app_table_free(&t);
     fputs("</div>\n", out);
     if (job->timed)
-        fputs(
-            "<h2>Speed</h2>\n<div class=legend><span><i style='background:var(--f0)'></i>trnmath</span><span><i "
-            "style='background:var(--peer)'></i>peers</span><span><i style='background:var(--f4)'></i>memcpy of as "
-            "many bytes</span><span><i style='background:var(--hbm)'></i>the fastest stream</span></div>\n",
-            out);
+        fputs("<h2>Speed</h2>\n<div class=legend><span><i style='background:var(--f0)'></i>trnmath</span><span><i "
+              "style='background:var(--peer)'></i>peers</span><span><i style='background:var(--f4)'></i>memcpy of as "
+              "many bytes</span><span><i style='background:var(--hbm)'></i>the fastest stream</span></div>\n",
+              out);
     for (int n = 0; n < job->thread_counts && job->timed; n++)
         for (int s = 0; s < job->sizes; s++) draw_size(out, job, n, s);
     tb_convert_overview(&t, job);

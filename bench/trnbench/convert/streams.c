@@ -100,7 +100,7 @@ static inline pair join_pairs(pair a, pair b) { return (pair){ a.low | b.low, a.
 #define STORE_PAIR(at, v, past) __builtin_memcpy(at, &(v), sizeof(v))
 
 #define PLAIN(in, out)                                                                                                 \
-    STREAM(plain_##in##_##out, TB_KERNEL, pair, load_pair, join_pairs, STORE_PAIR, in, out, false, false)            \
+    STREAM(plain_##in##_##out, TB_KERNEL, pair, load_pair, join_pairs, STORE_PAIR, in, out, false, false)              \
     STREAM(plain_##in##_##out##_ahead, TB_KERNEL, pair, load_pair, join_pairs, STORE_PAIR, in, out, false, true)
 SHAPES(PLAIN)
 #define ROW_PLAIN(in, out) { plain_##in##_##out, plain_##in##_##out##_ahead, NULL, NULL },

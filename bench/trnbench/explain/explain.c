@@ -51,7 +51,9 @@ int tb_main_explain(int argc, char **argv)
     options o = { .numerics = trn_numerics_default(TRN_GENERATION_DEFAULT) };
     const int status = app_parse_options(&command, &o, argc, argv);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
-    if (o.presets) print_presets();
-    else trn_numerics_explain(&o.numerics, print_line, stdout);
+    if (o.presets)
+        print_presets();
+    else
+        trn_numerics_explain(&o.numerics, print_line, stdout);
     return APP_OK;
 }

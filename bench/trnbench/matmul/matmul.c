@@ -235,13 +235,13 @@ static int check_matrix(const npy_array *x, const char *path, bool bf16_asked)
     if (x->rank != 2) return app_complain(APP_USAGE, "%s: it has %d axes, a matrix has 2", path, x->rank);
     if (!strcmp(x->type, "<u2") && !bf16_asked)
         return app_complain(APP_USAGE, "%s: it holds 16-bit words (<u2); say --format bf16 if they are bfloat16 codes",
-                           path);
+                            path);
     if (!known && strcmp(x->type, "<u2"))
         return app_complain(APP_USAGE, "%s: its numbers are %s; <f4, <f2 and <u2 (bfloat16 codes) are read", path,
-                           x->type);
+                            x->type);
     if (x->elements == 0)
         return app_complain(APP_USAGE, "%s: its shape %lld x %lld has no elements", path, (long long)x->shape[0],
-                           (long long)x->shape[1]);
+                            (long long)x->shape[1]);
     return APP_OK;
 }
 
@@ -272,7 +272,7 @@ static int add_files(options *o)
     if (status != APP_OK) return status;
     if (w->a.shape[1] != w->b.shape[0])
         return app_complain(APP_USAGE, "%s has %lld columns but %s has %lld rows", o->a, (long long)w->a.shape[1], o->b,
-                           (long long)w->b.shape[0]);
+                            (long long)w->b.shape[0]);
     io_say_in(w->name, sizeof w->name, IO_SAID, "%.70s x %.70s", base_name(o->a), base_name(o->b));
     one_product(w, w->a.shape[0], w->b.shape[1], w->a.shape[1]);
     return APP_OK;

@@ -30,35 +30,47 @@
 #define ROUTED TB_ROUTED_TOKENS
 
 /* q, k, v and o of grouped-query attention. */
-#define ATTENTION(hidden, heads, kv_heads, size, blocks)           \
-    { "q_proj", hidden, (heads) * (size), blocks, EVERY },         \
-    { "k_proj", hidden, (kv_heads) * (size), blocks, EVERY },      \
-    { "v_proj", hidden, (kv_heads) * (size), blocks, EVERY },      \
-    { "o_proj", (heads) * (size), hidden, blocks, EVERY }
+#define ATTENTION(hidden, heads, kv_heads, size, blocks)                                                               \
+    { "q_proj", hidden, (heads) * (size), blocks, EVERY }, { "k_proj", hidden, (kv_heads) * (size), blocks, EVERY },   \
+        { "v_proj", hidden, (kv_heads) * (size), blocks, EVERY },                                                      \
+    {                                                                                                                  \
+        "o_proj", (heads) * (size), hidden, blocks, EVERY                                                              \
+    }
 
 /* The gated feed-forward network: gate and up side by side, then down. */
-#define GATED(prefix, hidden, inner, blocks, rows)                 \
-    { prefix "gate_proj", hidden, inner, blocks, rows },           \
-    { prefix "up_proj", hidden, inner, blocks, rows },             \
-    { prefix "down_proj", inner, hidden, blocks, rows }
+#define GATED(prefix, hidden, inner, blocks, rows)                                                                     \
+    { prefix "gate_proj", hidden, inner, blocks, rows }, { prefix "up_proj", hidden, inner, blocks, rows },            \
+    {                                                                                                                  \
+        prefix "down_proj", inner, hidden, blocks, rows                                                                \
+    }
 
-#define LLAMA(hidden, heads, inner, blocks)                        \
-    ATTENTION(hidden, heads, 8, 128, blocks),                      \
-    GATED("", hidden, inner, blocks, EVERY),                       \
-    { "lm_head", hidden, 128256, 1, LAST }
+#define LLAMA(hidden, heads, inner, blocks)                                                                            \
+    ATTENTION(hidden, heads, 8, 128, blocks), GATED("", hidden, inner, blocks, EVERY),                                 \
+    {                                                                                                                  \
+        "lm_head", hidden, 128256, 1, LAST                                                                             \
+    }
 
 static const tb_model models[] = {
     { "llama3-8b", "Meta-Llama-3-8B config.json", 0, 0, { LLAMA(4096, 32, 14336, 32) } },
     { "llama3-70b", "Meta-Llama-3-70B config.json", 0, 0, { LLAMA(8192, 64, 28672, 80) } },
-    { "llama3-405b", "Llama-3.1-405B config.json (8 KV heads; the first upload stored them twice)", 0, 0,
+    { "llama3-405b",
+      "Llama-3.1-405B config.json (8 KV heads; the first upload stored them twice)",
+      0,
+      0,
       { LLAMA(16384, 128, 53248, 126) } },
-    { "mixtral-8x7b", "Mixtral-8x7B-v0.1 params.json", 8, 2,
+    { "mixtral-8x7b",
+      "Mixtral-8x7B-v0.1 params.json",
+      8,
+      2,
       { ATTENTION(4096, 32, 8, 128, 32),
         { "router", 4096, 8, 32, EVERY },
         GATED("expert.", 4096, 14336, 32, ROUTED),
         { "lm_head", 4096, 32000, 1, LAST } } },
     /* gate and up are stored as one matrix [2880, 5760] with their columns interleaved, and multiplied as one. */
-    { "gpt-oss-120b", "gpt-oss-120b config.json", 128, 4,
+    { "gpt-oss-120b",
+      "gpt-oss-120b config.json",
+      128,
+      4,
       { ATTENTION(2880, 64, 8, 64, 36),
         { "router", 2880, 128, 36, EVERY },
         { "expert.gate_up_proj", 2880, 2 * 2880, 36, ROUTED },
@@ -67,7 +79,10 @@ static const tb_model models[] = {
     /* Multi-head latent attention as published: queries through rank 1536, keys and values through rank 512 beside one
      * shared rotary key of 64; a head has 128 + 64 for scores and 128 for values. Blocks 1-3 are dense, 4-61 have
      * experts and one shared expert. The multi-token-prediction block (62) is not part of a forward pass. */
-    { "deepseek-v3", "DeepSeek-V3 inference/configs/config_671B.json", 256, 8,
+    { "deepseek-v3",
+      "DeepSeek-V3 inference/configs/config_671B.json",
+      256,
+      8,
       { { "q_a_proj", 7168, 1536, 61, EVERY },
         { "q_b_proj", 1536, 128 * (128 + 64), 61, EVERY },
         { "kv_a_proj", 7168, 512 + 64, 61, EVERY },

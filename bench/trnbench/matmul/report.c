@@ -78,8 +78,7 @@ static void spec_cell(FILE *out, const tb_cost *c, const tb_format *format, doub
     fprintf(out, "<text class='num small' x='%.1f' y='%.1f'>%s</text>", x + width + 7, y + 5, share);
     fprintf(out, "<text class=tick x='%.1f' y='%.1f'>%s of %s, %s</text></g>\n", x, y + 21,
             app_si(achieved, sizeof achieved, c->tflops * 1e12, ""),
-            app_si(spec, sizeof spec, c->spec_tflops * 1e12, ""),
-            time);
+            app_si(spec, sizeof spec, c->spec_tflops * 1e12, ""), time);
 }
 
 static void spec_row(FILE *out, const tb_job *job, int work, trn_system system, double y)
@@ -108,9 +107,8 @@ static void print_spec_bars(FILE *out, const tb_job *job, int work)
     else
         fprintf(out, "%lld × %lld × %lld", (long long)w->product[0].m, (long long)w->product[0].n,
                 (long long)w->product[0].k);
-    fprintf(out,
-            ". Bars: modelled share of the published rate. Below them: flop/s achieved of published, time of a "
-            "pass.</div>\n");
+    fprintf(out, ". Bars: modelled share of the published rate. Below them: flop/s achieved of published, time of a "
+                 "pass.</div>\n");
     app_picture_open(out, BAR_LEFT + column * job->formats, BAR_TOP + rows * BAR_ROW, "achieved against spec",
                      "a row for each system, a column for each format; every bar has its numbers as text");
     for (int f = 0; f < job->formats; f++)
@@ -403,8 +401,7 @@ static void print_host_bars(FILE *out, const tb_job *job, int work)
     if (height <= 0) return;
     fputs("<div class=card><h3>", out);
     app_escape(out, w->name);
-    fprintf(out,
-            "%s%s</h3><div class=sub>GF/s on %d thread%s, best round; sizes are those that were run</div>",
+    fprintf(out, "%s%s</h3><div class=sub>GF/s on %d thread%s, best round; sizes are those that were run</div>",
             *w->phase ? ", " : "", w->phase, job->host.threads, job->host.threads == 1 ? "" : "s");
     app_picture_open(out, HOST_WIDTH, height + 30, "flop/s on this host",
                      "a group of bars for each product: formats, then peers; every bar has its numbers as text");
@@ -485,8 +482,8 @@ static void print_facts(FILE *out, const tb_job *job)
         snprintf(number, sizeof number, s.wrong ? "%lld wrong" : "%lld equal",
                  (long long)(s.wrong ? s.wrong : s.compared));
         app_fact(out, number,
-                s.wrong ? "outputs differ from the definition"
-                        : "outputs compared bit for bit with the definition, none differs");
+                 s.wrong ? "outputs differ from the definition"
+                         : "outputs compared bit for bit with the definition, none differs");
     }
     fputs("</div>\n", out);
 }

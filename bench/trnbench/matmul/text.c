@@ -130,8 +130,10 @@ static void unit_cell(app_table *t, const tb_host *h)
         return;
     }
     if (half > 0) snprintf(text, sizeof text, "%s%.0f %% half", exact > 0 ? ", " : "", 100 * half);
-    if (exact > 0) app_text(t, "%s: %.0f %% exact%s", trn_isa_text(h->unit), 100 * exact, text);
-    else app_text(t, "%s: %s", trn_isa_text(h->unit), text);
+    if (exact > 0)
+        app_text(t, "%s: %.0f %% exact%s", trn_isa_text(h->unit), 100 * exact, text);
+    else
+        app_text(t, "%s: %s", trn_isa_text(h->unit), text);
 }
 
 static void host_row(app_table *t, const tb_job *job, const tb_item *item)
@@ -165,12 +167,9 @@ static int peer_columns(const tb_job *job, app_column *column, int n)
 
 static int host_columns(const tb_job *job, app_column *column)
 {
-    static const app_column fixed[] = { { "on this host", APP_TEXT, "", "" },
-                                        { "run as MxNxK", APP_TEXT, "", "" },
-                                        { "format", APP_TEXT, "", "" },
-                                        { "GF/s", APP_REAL, "", "" },
-                                        { "% of peak", APP_REAL, "", "" },
-                                        { "by", APP_TEXT, "", "" } };
+    static const app_column fixed[] = { { "on this host", APP_TEXT, "", "" }, { "run as MxNxK", APP_TEXT, "", "" },
+                                        { "format", APP_TEXT, "", "" },       { "GF/s", APP_REAL, "", "" },
+                                        { "% of peak", APP_REAL, "", "" },    { "by", APP_TEXT, "", "" } };
     static const app_column last[] = { { "bit check", APP_TEXT, "", "" }, { "digest", APP_TEXT, "", "" } };
     int n = 0;
     for (int i = 0; i < 6; i++) column[n++] = fixed[i];

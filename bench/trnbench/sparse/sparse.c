@@ -91,10 +91,7 @@ static bool take_seed(void *o, const char *value, char *why)
     return tb_parse_seed(value, &((options *)o)->seed, why);
 }
 
-static bool take_isa(void *o, const char *value, char *why)
-{
-    return app_parse_isa(value, &((options *)o)->isa, why);
-}
+static bool take_isa(void *o, const char *value, char *why) { return app_parse_isa(value, &((options *)o)->isa, why); }
 
 APP_TAKE(take_check, options, check_only, true)
 APP_TAKE(take_schema, options, schema, true)
@@ -344,11 +341,10 @@ static int run(app_table *table, const options *o, trn_sparse_pattern pattern, t
     if (!o->check_only) measure(&b);
     row(table, &b, &c);
     if (c.wrong)
-        status =
-            app_complain(APP_FAILED,
-                        "%d:%d %s: %lld of %lld outputs are wrong; [%lld, %lld] is %08x and should be %08x",
-                        pattern.m, pattern.n, trn_format_name(format), (long long)c.wrong, (long long)c.compared,
-                        (long long)c.row, (long long)c.column, (unsigned)c.got, (unsigned)c.expected);
+        status = app_complain(APP_FAILED,
+                              "%d:%d %s: %lld of %lld outputs are wrong; [%lld, %lld] is %08x and should be %08x",
+                              pattern.m, pattern.n, trn_format_name(format), (long long)c.wrong, (long long)c.compared,
+                              (long long)c.row, (long long)c.column, (unsigned)c.got, (unsigned)c.expected);
     release(&b);
     return status;
 }

@@ -48,9 +48,8 @@ static void row(app_table *table, const trn_topology *net, const char *preset, c
 /* All of it for the default preset; for another one what differs from that. */
 static void level_rows(app_table *table, const trn_topology *net, const char *preset, const trn_topology *base)
 {
-    static const trn_source planes = {
-        "planes", TRN_THIRD_PARTY, "SemiAnalysis on Trainium3, 2025-12 (the first racks; later ones have one)"
-    };
+    static const trn_source planes = { "planes", TRN_THIRD_PARTY,
+                                       "SemiAnalysis on Trainium3, 2025-12 (the first racks; later ones have one)" };
     for (int l = 0; l < net->levels; l++) {
         const trn_level *at = &net->level[l];
         if (at->wiring == TRN_WIRING_NONE) continue;
@@ -155,9 +154,9 @@ static const char *text_at(const app_table *table, int at, const char *column)
 void tb_print_links(const app_table *links, const char *system)
 {
     static const app_column column[] = { { "preset", APP_TEXT, "", "" }, { "of", APP_TEXT, "", "" },
-                                        { "wiring", APP_TEXT, "", "" }, { "field", APP_TEXT, "", "" },
-                                        { "value", APP_TEXT, "", "" },  { "known", APP_TEXT, "", "" },
-                                        { "source", APP_TEXT, "", "" } };
+                                         { "wiring", APP_TEXT, "", "" }, { "field", APP_TEXT, "", "" },
+                                         { "value", APP_TEXT, "", "" },  { "known", APP_TEXT, "", "" },
+                                         { "source", APP_TEXT, "", "" } };
     app_table table;
     app_table_start(&table, column, 7);
     for (int i = 0; i < links->rows; i++) {

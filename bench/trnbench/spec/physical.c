@@ -23,11 +23,15 @@ static const app_column physical_columns[] = {
 };
 
 /* What belongs in this picture, and has its place in trn_spec.h. */
-static const struct { const char *level, *field; } from_spec[] = {
-    { "system", "servers" },      { "system", "servers_per_domain" }, { "chip", "cores" },
-    { "chip", "hbm_bytes" },      { "server", "chips" },              { "server", "vcpus" },
-    { "server", "host_bytes" },   { "server", "efa_bits_per_s" },     { "total", "chips" },
-    { "total", "hbm_bytes" },     { "total", "vcpus" },               { "total", "host_bytes" },
+static const struct {
+    const char *level, *field;
+} from_spec[] = {
+    { "system", "servers" },       { "system", "servers_per_domain" },
+    { "chip", "cores" },           { "chip", "hbm_bytes" },
+    { "server", "chips" },         { "server", "vcpus" },
+    { "server", "host_bytes" },    { "server", "efa_bits_per_s" },
+    { "total", "chips" },          { "total", "hbm_bytes" },
+    { "total", "vcpus" },          { "total", "host_bytes" },
     { "total", "efa_bits_per_s" },
 };
 
@@ -74,10 +78,10 @@ void tb_physical_rows(app_table *table, const bool *wanted)
 void tb_print_physical(const app_table *physical, const char *system)
 {
     static const app_column column[] = { { "of", APP_TEXT, "", "" },
-                                        { "field", APP_TEXT, "", "" },
-                                        { "value", APP_TEXT, "", "" },
-                                        { "known", APP_TEXT, "", "" },
-                                        { "source", APP_TEXT, "", "" } };
+                                         { "field", APP_TEXT, "", "" },
+                                         { "value", APP_TEXT, "", "" },
+                                         { "known", APP_TEXT, "", "" },
+                                         { "source", APP_TEXT, "", "" } };
     app_table table;
     app_table_start(&table, column, 5);
     for (int i = 0; i < physical->rows; i++) {
@@ -133,8 +137,8 @@ void tb_announced_rows(app_table *table)
 void tb_print_announced(const app_table *announced)
 {
     static const app_column column[] = { { "chip", APP_TEXT, "", "" },  { "field", APP_TEXT, "", "" },
-                                        { "said", APP_TEXT, "", "" },  { "which would be", APP_TEXT, "", "" },
-                                        { "known", APP_TEXT, "", "" }, { "source", APP_TEXT, "", "" } };
+                                         { "said", APP_TEXT, "", "" },  { "which would be", APP_TEXT, "", "" },
+                                         { "known", APP_TEXT, "", "" }, { "source", APP_TEXT, "", "" } };
     app_table table;
     app_table_start(&table, column, 6);
     for (int i = 0; i < announced->rows; i++) {

@@ -18,10 +18,11 @@ static bool of_wanted(trn_system system, const bool *wanted)
 
 void tb_print_readings(const bool *wanted)
 {
-    static const app_column column[] = { { "chip", APP_TEXT, "", "" },          { "links of a", APP_TEXT, "", "" },
-                                        { "as printed", APP_TEXT, "", "" },    { "one way", APP_TEXT, "", "" },
-                                        { "in the tables", APP_TEXT, "", "" }, { "known", APP_TEXT, "", "" },
-                                        { "by", APP_TEXT, "", "" },            { "to be read as", APP_TEXT, "", "" } };
+    static const app_column column[] = {
+        { "chip", APP_TEXT, "", "" },    { "links of a", APP_TEXT, "", "" },    { "as printed", APP_TEXT, "", "" },
+        { "one way", APP_TEXT, "", "" }, { "in the tables", APP_TEXT, "", "" }, { "known", APP_TEXT, "", "" },
+        { "by", APP_TEXT, "", "" },      { "to be read as", APP_TEXT, "", "" }
+    };
     app_table table;
     trn_spec_link_reading r;
     app_table_start(&table, column, 8);

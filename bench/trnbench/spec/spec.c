@@ -152,10 +152,10 @@ void tb_quantity(app_table *table, double value, const char *unit)
 static void print_sources(const trn_system_spec *spec)
 {
     static const app_column column[] = { { "of", APP_TEXT, "", "" },
-                                        { "field", APP_TEXT, "", "" },
-                                        { "value", APP_TEXT, "", "" },
-                                        { "known", APP_TEXT, "", "" },
-                                        { "source", APP_TEXT, "", "" } };
+                                         { "field", APP_TEXT, "", "" },
+                                         { "value", APP_TEXT, "", "" },
+                                         { "known", APP_TEXT, "", "" },
+                                         { "source", APP_TEXT, "", "" } };
     app_table table;
     trn_spec_field f;
     app_table_start(&table, column, 5);
@@ -176,8 +176,8 @@ static void print_sources(const trn_system_spec *spec)
 static void print_alternatives(const bool *wanted)
 {
     static const app_column column[] = { { "of", APP_TEXT, "", "" },      { "field", APP_TEXT, "", "" },
-                                        { "default", APP_TEXT, "", "" }, { "also said", APP_TEXT, "", "" },
-                                        { "by", APP_TEXT, "", "" },      { "why not", APP_TEXT, "", "" } };
+                                         { "default", APP_TEXT, "", "" }, { "also said", APP_TEXT, "", "" },
+                                         { "by", APP_TEXT, "", "" },      { "why not", APP_TEXT, "", "" } };
     app_table table;
     trn_spec_alternative a;
     app_table_start(&table, column, 6);

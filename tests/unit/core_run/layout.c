@@ -15,11 +15,11 @@ static void parts_of_a_core_lie_apart(void **state)
         const trni_memory *const m = core.memory;
         const struct { const void *at; size_t bytes; } part[] = {
             { m[0].base, (size_t)(128 * m[0].pitch) }, { m[0].written, (size_t)(128 * m[0].pitch / 8) },
-            { m[0].tile, TRNI_TILES * sizeof(trni_tenant) },
+            { m[0].tile, TRNI_TILES * sizeof(trni_allocation) },
             { m[0].segment[0], 4 * TRNI_SEGMENTS * sizeof(trni_segment) },
             { m[1].base, (size_t)(128 * m[1].pitch) }, { m[1].written, (size_t)(128 * m[1].pitch / 8) },
             { m[1].by_matmul, (size_t)(128 * m[1].pitch / 8) },
-            { m[1].tile, TRNI_TILES * sizeof(trni_tenant) },
+            { m[1].tile, TRNI_TILES * sizeof(trni_allocation) },
             { m[1].segment[0], 4 * TRNI_SEGMENTS * sizeof(trni_segment) },
             { core.cells, sizeof(trni_cells) }, { core.journal, TRNI_JOURNAL * sizeof(trni_poison_entry) },
             { core.part, TRNI_CORE_PARTS * sizeof(trn_tensor) }, { core.hbm, TRNI_HBM_TENSORS * sizeof(trni_hbm) },

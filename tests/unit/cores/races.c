@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "trnmath/cores/cores_gate.h"
+#include "trnmath/cores/cores_scheduler.h"
 #include "trnmath/cores/cores_race.h"
 #include "unit/cores/groups.h"
 
@@ -62,24 +62,24 @@ static void the_oldest_use_is_forgotten(void **state)
     }
 }
 
-/* What kernels ask for at the same time is guarded by the gate's lock, where there is a gate. */
+/* What kernels ask for at the same time is guarded by the scheduler's lock, where there is a scheduler. */
 static void one_at_a_time(void **state)
 {
     (void)state;
     static trn_cores cores;
     static trni_cores work;
     cores.work = &work;
-    trni_gate_lock(&cores);
-    trni_gate_unlock(&cores);
+    trni_scheduler_lock(&cores);
+    trni_scheduler_unlock(&cores);
 #if TRNI_PTHREADS
-    work.gate = trni_gate_make(1, 1);
-    assert_non_null(work.gate);
-    trni_gate_lock(&cores);
-    assert_int_not_equal(pthread_mutex_trylock(&work.gate->lock), 0);
-    trni_gate_unlock(&cores);
-    assert_int_equal(pthread_mutex_trylock(&work.gate->lock), 0);
-    pthread_mutex_unlock(&work.gate->lock);
-    trni_gate_free(work.gate, 1);
+    work.scheduler = trni_scheduler_make(1, 1);
+    assert_non_null(work.scheduler);
+    trni_scheduler_lock(&cores);
+    assert_int_not_equal(pthread_mutex_trylock(&work.scheduler->lock), 0);
+    trni_scheduler_unlock(&cores);
+    assert_int_equal(pthread_mutex_trylock(&work.scheduler->lock), 0);
+    pthread_mutex_unlock(&work.scheduler->lock);
+    trni_scheduler_free(work.scheduler, 1);
 #endif
 }
 

@@ -1,8 +1,8 @@
-/* test_tame.c - products in orders of their own whose numbers are tame, or just are not, against the definition.
+/* test_safe.c - products in orders of their own whose numbers are safe, or just are not, against the definition.
  * SPDX-License-Identifier: MIT
  *
  * What decides is how the numbers of a tile lie to each other, so the numbers here are drawn for that: within a few
- * binades, around the last places of each width, near the places where a tile is tame no more, and with one number in
+ * binades, around the last places of each width, near the places where a tile is safe no more, and with one number in
  * a hundred that is no number at all.
  */
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "trnmath/trn_matmul.h"
 #include "twin/cases.h"
-#include "unit/tame/groups.h"
+#include "unit/safe/groups.h"
 
 enum { MOST_M = 110, MOST_N = 70, MOST_K = 300 };
 
@@ -159,7 +159,7 @@ static void numbers_within_some_binades(void **state)
     }
 }
 
-/* The spans where tiles are tame no more: sums near 2^126 and 2^100, places near 2^-126 and 2^-149, and 53 and 97 of
+/* The spans where tiles are safe no more: sums near 2^126 and 2^100, places near 2^-126 and 2^-149, and 53 and 97 of
  * them together. Cancellation leads down to the last of them. */
 static void numbers_at_the_ends(void **state)
 {
@@ -301,7 +301,7 @@ static void ranges(void **state)
         if (cases_one_in(&rng, 9)) x[cases_below(&rng, n)] = (float)INFINITY;
         for (int isa = TRN_ISA_PORTABLE; isa < TRN_ISA_COUNT; isa++) {
             if (!trn_isa_supported((trn_isa)isa)) continue;
-            const trni_tame_range r = trni_tame_range_of(x, (size_t)n, (trn_isa)isa);
+            const trni_safe_range r = trni_safe_range_of(x, (size_t)n, (trn_isa)isa);
             for (int j = 0; j < n; j++) {
                 assert_true(isfinite(x[j]) || !r.finite);
                 if (!isfinite(x[j]) || x[j] == 0) continue;
@@ -327,5 +327,5 @@ int main(void)
         cmocka_unit_test(beyond_the_ends),
         cmocka_unit_test(strangers),
     };
-    return cmocka_run_group_tests_name("tame", tests, NULL, NULL) + tame_join();
+    return cmocka_run_group_tests_name("safe", tests, NULL, NULL) + safe_join();
 }

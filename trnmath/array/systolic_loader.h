@@ -1,4 +1,4 @@
-/* array/systolic_feed.h - the way into the systolic array: operands in memory, decoded in the order that feeds it.
+/* array/systolic_loader.h - the way into the systolic array: operands in memory, decoded in the order that feeds it.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * DOES: views of operands as lanes (rows of a, columns of b) and depth (K); every format the array reads, as binary32:
@@ -7,8 +7,8 @@
  *
  * KNOWN FROM: NKI's nc_matmul (formats: documented); TF32 rounding and fp32r as trn_numerics says (assumed).
  */
-#ifndef TRNI_ARRAY_SYSTOLIC_FEED_H
-#define TRNI_ARRAY_SYSTOLIC_FEED_H
+#ifndef TRNI_ARRAY_SYSTOLIC_LOADER_H
+#define TRNI_ARRAY_SYSTOLIC_LOADER_H
 
 #include <math.h>
 
@@ -129,18 +129,18 @@ TRNI_COLD void trni_operand_gather(const trni_operand *o, int64_t lane, int64_t 
 
 enum { TRNI_MAX_WIDTH = 32 };
 
-struct trni_feed;
+struct trni_loader;
 
-typedef void trni_lines_fn(const struct trni_feed *feed, float *dst, size_t panel_step, const uint16_t *slot,
+typedef void trni_lines_fn(const struct trni_loader *loader, float *dst, size_t panel_step, const uint16_t *slot,
                            const unsigned char *src, int64_t row_step, int rows, int64_t panels);
 
 /* The same for groups of two or four lines, slot_step bytes apart, whose products are summed before they join, times
  * their column's scale (quads only; E8M0). */
-typedef void trni_groups_fn(const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src,
+typedef void trni_groups_fn(const struct trni_loader *loader, float *sum, const float *x, const unsigned char *src,
                             int64_t row_step, int64_t slot_step, int rows, const uint8_t *scale, int64_t ahead,
                             size_t n);
 
-typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src,
+typedef void trni_stream_fn(const struct trni_loader *loader, float *sum, const float *x, const unsigned char *src,
                             int64_t row_step, int rows, int64_t ahead, size_t n);
 
 /* sum[j] = x[r] * line r [j] + sum[j], for `count` lines in order; asks for the same lines `ahead` bytes further on. */
@@ -171,44 +171,43 @@ typedef void trni_stream_fn(const struct trni_feed *feed, float *sum, const floa
  *   lines   `rows` lines of consecutive elements into panels of `width` lanes, a slot for each row
  *   stream  one chain of a single row of a: sums of n columns, `rows` lines of b
  * All read in memory order. The others are decoded a stretch at a time. */
-#define TRNI_LINES_PARAMS                                                                                             \
-    const struct trni_feed *feed, float *dst, size_t panel_step, const uint16_t *slot, const unsigned char *src,      \
+#define TRNI_LINES_PARAMS                                                                                              \
+    const struct trni_loader *loader, float *dst, size_t panel_step, const uint16_t *slot, const unsigned char *src,   \
         int64_t row_step, int rows, int64_t panels
-#define TRNI_STREAM_PARAMS                                                                                            \
-    const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src, int64_t row_step, int rows,   \
-        int64_t ahead, size_t n
-#define TRNI_GROUPS_PARAMS                                                                                            \
-    const struct trni_feed *feed, float *sum, const float *x, const unsigned char *src, int64_t row_step,             \
+#define TRNI_STREAM_PARAMS                                                                                             \
+    const struct trni_loader *loader, float *sum, const float *x, const unsigned char *src, int64_t row_step,          \
+        int rows, int64_t ahead, size_t n
+#define TRNI_GROUPS_PARAMS                                                                                             \
+    const struct trni_loader *loader, float *sum, const float *x, const unsigned char *src, int64_t row_step,          \
         int64_t slot_step, int rows, const uint8_t *scale, int64_t ahead, size_t n
-#define TRNI_DECODER(name, code_t)                                                                                    \
-    TRNI_INLINE void trni_line_##name(float *dst, const unsigned char *src, size_t n)                                 \
-    {                                                                                                                 \
-        for (size_t i = 0; i < n; i++) {                                                                              \
-            code_t code;                                                                                              \
-            memcpy(&code, src + i * sizeof code, sizeof code);                                                        \
-            const uint32_t u = trni_in_##name(code);                                                                  \
-            memcpy(dst + i, &u, sizeof u);                                                                            \
-        }                                                                                                             \
-    }                                                                                                                 \
-    TRNI_INLINE void trni_lines_##name##_body(trn_isa isa, TRNI_LINES_PARAMS)                                         \
-    {                                                                                                                 \
-        const size_t width = (size_t)trni_panel_width(isa);                                                           \
-        (void)feed;                                                                                                   \
-        for (int64_t p = 0; p < panels; p++)                                                                          \
-            for (int r = 0; r < rows; r++)                                                                            \
-                trni_line_##name(dst + (size_t)p * panel_step + slot[r] * width,                                      \
-                                 src + r * row_step + p * (int64_t)(width * sizeof(code_t)), width);                  \
-    }                                                                                                                 \
-    TRNI_INLINE void trni_stream_##name##_body(trn_isa isa, TRNI_STREAM_PARAMS)                                       \
-    {                                                                                                                 \
-        (void)isa, (void)feed;                                                                                        \
-        for (; rows >= 4; rows -= 4, x += 4, src += 4 * row_step)                                                     \
-            TRNI_STREAM_ROWS(name, code_t, 4)                                                                         \
-        for (; rows > 0; rows--, x++, src += row_step)                                                                \
-            TRNI_STREAM_ROWS(name, code_t, 1)                                                                         \
-    }                                                                                                                 \
-    TRNI_DISPATCH_ISA(trni_stream_##name, (TRNI_STREAM_PARAMS), feed, sum, x, src, row_step, rows, ahead, n)           \
-    TRNI_DISPATCH_ISA(trni_lines_##name, (TRNI_LINES_PARAMS), feed, dst, panel_step, slot, src, row_step, rows, panels)
+#define TRNI_DECODER(name, code_t)                                                                                     \
+    TRNI_INLINE void trni_line_##name(float *dst, const unsigned char *src, size_t n)                                  \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            code_t code;                                                                                               \
+            memcpy(&code, src + i * sizeof code, sizeof code);                                                         \
+            const uint32_t u = trni_in_##name(code);                                                                   \
+            memcpy(dst + i, &u, sizeof u);                                                                             \
+        }                                                                                                              \
+    }                                                                                                                  \
+    TRNI_INLINE void trni_lines_##name##_body(trn_isa isa, TRNI_LINES_PARAMS)                                          \
+    {                                                                                                                  \
+        const size_t width = (size_t)trni_panel_width(isa);                                                            \
+        (void)loader;                                                                                                  \
+        for (int64_t p = 0; p < panels; p++)                                                                           \
+            for (int r = 0; r < rows; r++)                                                                             \
+                trni_line_##name(dst + (size_t)p * panel_step + slot[r] * width,                                       \
+                                 src + r * row_step + p * (int64_t)(width * sizeof(code_t)), width);                   \
+    }                                                                                                                  \
+    TRNI_INLINE void trni_stream_##name##_body(trn_isa isa, TRNI_STREAM_PARAMS)                                        \
+    {                                                                                                                  \
+        (void)isa, (void)loader;                                                                                       \
+        for (; rows >= 4; rows -= 4, x += 4, src += 4 * row_step) TRNI_STREAM_ROWS(name, code_t, 4)                    \
+        for (; rows > 0; rows--, x++, src += row_step) TRNI_STREAM_ROWS(name, code_t, 1)                               \
+    }                                                                                                                  \
+    TRNI_DISPATCH_ISA(trni_stream_##name, (TRNI_STREAM_PARAMS), loader, sum, x, src, row_step, rows, ahead, n)         \
+    TRNI_DISPATCH_ISA(trni_lines_##name, (TRNI_LINES_PARAMS), loader, dst, panel_step, slot, src, row_step, rows,      \
+                      panels)
 
 /* Columns of b in one panel. Plain C wants 32: gcc 12 peels loops of up to 16 steps before it would vectorise them. */
 TRNI_INLINE int trni_panel_width(trn_isa isa)
@@ -216,9 +215,9 @@ TRNI_INLINE int trni_panel_width(trn_isa isa)
     return TRNI_INTRINSICS && (TRNI_AARCH64 || isa == TRN_ISA_AVX2) ? 16 : 32;
 }
 
-#define TRNI_FEED_SIMD (TRNI_INTRINSICS && TRNI_X86)
-#define TRNI_FEED_NEON (TRNI_INTRINSICS && TRNI_AARCH64)
-#if !TRNI_FEED_SIMD && !TRNI_FEED_NEON
+#define TRNI_LOADER_SIMD (TRNI_INTRINSICS && TRNI_X86)
+#define TRNI_LOADER_NEON (TRNI_INTRINSICS && TRNI_AARCH64)
+#if !TRNI_LOADER_SIMD && !TRNI_LOADER_NEON
 TRNI_DECODER(f32, uint32_t)
 TRNI_DECODER(tf32, uint32_t)
 TRNI_DECODER(bf16, uint16_t)
@@ -227,7 +226,7 @@ TRNI_DECODER(f16, uint16_t)
 #undef TRNI_DECODER
 
 /* How lines of an operand are read. */
-typedef struct trni_feed {
+typedef struct trni_loader {
     trni_cast *line; /* n consecutive elements, or null: the decoder reads them */
     trni_lines_fn *lines;
     trni_stream_fn *stream;
@@ -238,30 +237,32 @@ typedef struct trni_feed {
     bool woven;    /* stream, pairs and quads keep blocks of 64 sums in the order of trni_woven; unweave mends that */
     void (*unweave)(float *dst, const float *src, size_t n);
     trni_decoder decoder;
-} trni_feed;
+} trni_loader;
 
 /* Some kernels find it easier to leave columns 4 l + q of a block of 64 at place 16 q + l. */
 enum { TRNI_WEAVE = 64 };
 TRNI_INLINE size_t trni_woven(size_t j) { return (j & ~(size_t)63) + 16 * (j & 3) + (j >> 2 & 15); }
 
-TRNI_FN void trni_feed_line(const trni_feed *f, float *dst, const unsigned char *src, size_t n)
+TRNI_FN void trni_loader_line(const trni_loader *f, float *dst, const unsigned char *src, size_t n)
 {
-    if (f->line) f->line(dst, src, n);
-    else trni_decoder_run(&f->decoder, dst, src, n);
+    if (f->line)
+        f->line(dst, src, n);
+    else
+        trni_decoder_run(&f->decoder, dst, src, n);
 }
 
 /* ---- any format: decoded a stretch at a time ---- */
 
-enum { TRNI_FEED_STRETCH = 512 }; /* a multiple of every panel's width */
+enum { TRNI_LOADER_STRETCH = 512 }; /* a multiple of every panel's width */
 
 TRNI_FN void trni_lines_any(TRNI_LINES_PARAMS)
 {
-    float line[TRNI_FEED_STRETCH];
-    const size_t width = (size_t)feed->width, total = (size_t)panels * width;
+    float line[TRNI_LOADER_STRETCH];
+    const size_t width = (size_t)loader->width, total = (size_t)panels * width;
     for (int r = 0; r < rows; r++)
-        for (size_t j = 0; j < total; j += TRNI_FEED_STRETCH) {
-            const size_t count = total - j < TRNI_FEED_STRETCH ? total - j : (size_t)TRNI_FEED_STRETCH;
-            trni_feed_line(feed, line, src + r * row_step + (int64_t)j * feed->bytes, count);
+        for (size_t j = 0; j < total; j += TRNI_LOADER_STRETCH) {
+            const size_t count = total - j < TRNI_LOADER_STRETCH ? total - j : (size_t)TRNI_LOADER_STRETCH;
+            trni_loader_line(loader, line, src + r * row_step + (int64_t)j * loader->bytes, count);
             for (size_t i = 0; i < count; i += width)
                 memcpy(dst + (j + i) / width * panel_step + slot[r] * width, line + i, sizeof(float) * width);
         }
@@ -292,19 +293,19 @@ TRNI_FN trni_add_times_fn *trni_add_times_of(trn_isa isa, float w, const float *
 
 TRNI_FN void trni_stream_any(TRNI_STREAM_PARAMS)
 {
-    float line[TRNI_FEED_STRETCH];
+    float line[TRNI_LOADER_STRETCH];
     for (int r = 0; r < rows; r++, src += row_step)
-        for (size_t j = 0; j < n; j += TRNI_FEED_STRETCH) {
-            const size_t count = n - j < TRNI_FEED_STRETCH ? n - j : (size_t)TRNI_FEED_STRETCH;
-            const unsigned char *at = src + (int64_t)j * feed->bytes;
-            for (int64_t i = 0; i < (int64_t)count * feed->bytes; i += 64)
+        for (size_t j = 0; j < n; j += TRNI_LOADER_STRETCH) {
+            const size_t count = n - j < TRNI_LOADER_STRETCH ? n - j : (size_t)TRNI_LOADER_STRETCH;
+            const unsigned char *at = src + (int64_t)j * loader->bytes;
+            for (int64_t i = 0; i < (int64_t)count * loader->bytes; i += 64)
                 __builtin_prefetch((const void *)((uintptr_t)(at + i) + (uintptr_t)ahead));
-            trni_feed_line(feed, line, at, count);
-            trni_add_times_of(feed->isa, x[r], line, count)(sum + j, x[r], line, count);
+            trni_loader_line(loader, line, at, count);
+            trni_add_times_of(loader->isa, x[r], line, count)(sum + j, x[r], line, count);
         }
 }
 
-/* An MX scale as a factor: exact for what is tame (array/product.h), and ff is NaN. */
+/* An MX scale as a factor: exact for what is safe (array/product.h), and ff is NaN. */
 enum { TRNI_SCALE_BYTE_NAN = 0xff };
 TRNI_INLINE uint32_t trni_scale_bits(uint32_t byte)
 {
@@ -324,7 +325,7 @@ TRNI_FN void trni_unweave(float *dst, const float *src, size_t n)
 
 /* `group` lines of codes at src, decoded, times x; their sums joined to sum, times scale if there is one. */
 TRNI_INLINE void trni_add_group_body(int group, float *__restrict sum, const float *x,
-                                     const float (*line)[TRNI_FEED_STRETCH], const float *scale, size_t n)
+                                     const float (*line)[TRNI_LOADER_STRETCH], const float *scale, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         float q = __builtin_fmaf(x[1], line[1][i], x[0] * line[0][i]); /* the product is exact */
@@ -332,76 +333,76 @@ TRNI_INLINE void trni_add_group_body(int group, float *__restrict sum, const flo
         sum[i] = group == 4 ? __builtin_fmaf(q, scale[i], sum[i]) : sum[i] + q;
     }
 }
-TRNI_INLINE void trni_add_pair_body(float *__restrict sum, const float *x, const float (*line)[TRNI_FEED_STRETCH],
+TRNI_INLINE void trni_add_pair_body(float *__restrict sum, const float *x, const float (*line)[TRNI_LOADER_STRETCH],
                                     const float *scale, size_t n)
 {
     trni_add_group_body(2, sum, x, line, scale, n);
 }
-TRNI_INLINE void trni_add_quad_body(float *__restrict sum, const float *x, const float (*line)[TRNI_FEED_STRETCH],
+TRNI_INLINE void trni_add_quad_body(float *__restrict sum, const float *x, const float (*line)[TRNI_LOADER_STRETCH],
                                     const float *scale, size_t n)
 {
     trni_add_group_body(4, sum, x, line, scale, n);
 }
 #define TRNI_ADD_GROUP_PARAMS                                                                                          \
-    float *sum, const float *x, const float (*line)[TRNI_FEED_STRETCH], const float *scale, size_t n
+    float *sum, const float *x, const float(*line)[TRNI_LOADER_STRETCH], const float *scale, size_t n
 TRNI_DISPATCH_AVX2(trni_add_pair, (TRNI_ADD_GROUP_PARAMS), (sum, x, line, scale, n))
 TRNI_DISPATCH_AVX2(trni_add_quad, (TRNI_ADD_GROUP_PARAMS), (sum, x, line, scale, n))
 #undef TRNI_ADD_GROUP_PARAMS
 
 TRNI_FN void trni_stream_groups(int group, TRNI_GROUPS_PARAMS)
 {
-    float line[4][TRNI_FEED_STRETCH], factor[TRNI_FEED_STRETCH];
-    trni_add_pair_fn *const add = group == 4 ? trni_add_quad_for(feed->isa) : trni_add_pair_for(feed->isa);
+    float line[4][TRNI_LOADER_STRETCH], factor[TRNI_LOADER_STRETCH];
+    trni_add_pair_fn *const add = group == 4 ? trni_add_quad_for(loader->isa) : trni_add_pair_for(loader->isa);
     for (int r = 0; r < rows; r++, src += row_step)
-        for (size_t j = 0; j < n; j += TRNI_FEED_STRETCH) {
-            const size_t count = n - j < TRNI_FEED_STRETCH ? n - j : (size_t)TRNI_FEED_STRETCH;
-            if (group == 4) trni_scale_values_for(feed->isa)(factor, scale + j, count);
+        for (size_t j = 0; j < n; j += TRNI_LOADER_STRETCH) {
+            const size_t count = n - j < TRNI_LOADER_STRETCH ? n - j : (size_t)TRNI_LOADER_STRETCH;
+            if (group == 4) trni_scale_values_for(loader->isa)(factor, scale + j, count);
             for (int g = 0; g < group; g++) {
                 const unsigned char *at = src + g * slot_step + j;
                 __builtin_prefetch((const void *)((uintptr_t)at + (uintptr_t)ahead));
-                trni_feed_line(feed, line[g], at, count);
+                trni_loader_line(loader, line[g], at, count);
             }
-            add(sum + j, x + r * group, (const float(*)[TRNI_FEED_STRETCH])line, factor, count);
+            add(sum + j, x + r * group, (const float(*)[TRNI_LOADER_STRETCH])line, factor, count);
         }
 }
 TRNI_FN void trni_stream_pairs(TRNI_GROUPS_PARAMS)
 {
-    trni_stream_groups(2, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
+    trni_stream_groups(2, loader, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
 }
 TRNI_FN void trni_stream_quads(TRNI_GROUPS_PARAMS)
 {
-    trni_stream_groups(4, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
+    trni_stream_groups(4, loader, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
 }
 
-#if TRNI_FEED_SIMD || TRNI_FEED_NEON
+#if TRNI_LOADER_SIMD || TRNI_LOADER_NEON
 /* Kernels read this many codes at a time, and take up so many lines together. */
-enum { TRNI_FEED_CODES = 16, TRNI_FEED_TOGETHER = 4 };
+enum { TRNI_LOADER_CODES = 16, TRNI_LOADER_TOGETHER = 4 };
 
-/* The last n % TRNI_FEED_CODES columns, through memory, by the kernel for whole ones. */
-TRNI_COLD void trni_stream_rest(trni_stream_fn *stream, const trni_feed *feed, float *sum, const float *x,
-                              const unsigned char *src, int64_t row_step, int rows, size_t n)
+/* The last n % TRNI_LOADER_CODES columns, through memory, by the kernel for whole ones. */
+TRNI_COLD void trni_stream_rest(trni_stream_fn *stream, const trni_loader *loader, float *sum, const float *x,
+                                const unsigned char *src, int64_t row_step, int rows, size_t n)
 {
-    const size_t count = n % TRNI_FEED_CODES, done = n - count, bytes = (size_t)feed->bytes;
-    for (int r = 0; r < rows; r += TRNI_FEED_TOGETHER) {
-        const int some = rows - r < TRNI_FEED_TOGETHER ? rows - r : (int)TRNI_FEED_TOGETHER;
-        float rest[TRNI_FEED_CODES] = { 0 };
-        unsigned char code[TRNI_FEED_TOGETHER][TRNI_FEED_CODES * sizeof(float)] = { { 0 } };
+    const size_t count = n % TRNI_LOADER_CODES, done = n - count, bytes = (size_t)loader->bytes;
+    for (int r = 0; r < rows; r += TRNI_LOADER_TOGETHER) {
+        const int some = rows - r < TRNI_LOADER_TOGETHER ? rows - r : (int)TRNI_LOADER_TOGETHER;
+        float rest[TRNI_LOADER_CODES] = { 0 };
+        unsigned char code[TRNI_LOADER_TOGETHER][TRNI_LOADER_CODES * sizeof(float)] = { { 0 } };
         memcpy(rest, sum + done, sizeof(float) * count);
         for (int i = 0; i < some; i++) memcpy(code[i], src + (r + i) * row_step + done * bytes, count * bytes);
-        stream(feed, rest, x + r, code[0], (int64_t)sizeof code[0], some, 0, TRNI_FEED_CODES);
+        stream(loader, rest, x + r, code[0], (int64_t)sizeof code[0], some, 0, TRNI_LOADER_CODES);
         memcpy(sum + done, rest, sizeof(float) * count);
     }
 }
 #endif
-#if TRNI_FEED_SIMD
-#include "../simd/systolic_feed_avx2.h"
-#include "../simd/systolic_feed_avx512.h"
+#if TRNI_LOADER_SIMD
+#include "../simd/systolic_loader_avx2.h"
+#include "../simd/systolic_loader_avx512.h"
 #define TRNI_OWN(kind, name, isa)                                                                                      \
     (isa == TRN_ISA_AVX512 ? trni_simd_##kind##_##name##_avx512                                                        \
      : isa == TRN_ISA_AVX2 ? trni_simd_##kind##_##name##_avx2                                                          \
                            : NULL)
-#elif TRNI_FEED_NEON
-#include "../simd/systolic_feed_neon.h"
+#elif TRNI_LOADER_NEON
+#include "../simd/systolic_loader_neon.h"
 #define TRNI_OWN(kind, name, isa) trni_simd_##kind##_##name##_neon
 #else
 #define TRNI_OWN(kind, name, isa) trni_##kind##_##name##_for(isa)
@@ -410,18 +411,18 @@ TRNI_COLD void trni_stream_rest(trni_stream_fn *stream, const trni_feed *feed, f
 /* ---- choosing ---- */
 
 /* The kernels of the formats that have their own. */
-#define TRNI_FEED_KERNELS(name) lines = TRNI_OWN(lines, name, isa), stream = TRNI_OWN(stream, name, isa)
-TRNI_DRIVER void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
+#define TRNI_LOADER_KERNELS(name) lines = TRNI_OWN(lines, name, isa), stream = TRNI_OWN(stream, name, isa)
+TRNI_DRIVER void trni_loader_pick(trni_loader *f, trn_format format, bool cut)
 {
     const trn_isa isa = f->isa;
     (void)isa; /* on aarch64 the baseline is NEON already */
     trni_lines_fn *lines = NULL;
     trni_stream_fn *stream = NULL;
-    if (format == TRN_F32) TRNI_FEED_KERNELS(f32);
-    if (format == TRN_TF32 && !cut) TRNI_FEED_KERNELS(tf32);
-    if (format == TRN_BF16) TRNI_FEED_KERNELS(bf16);
-    if (format == TRN_F16) TRNI_FEED_KERNELS(f16);
-#if TRNI_FEED_SIMD
+    if (format == TRN_F32) TRNI_LOADER_KERNELS(f32);
+    if (format == TRN_TF32 && !cut) TRNI_LOADER_KERNELS(tf32);
+    if (format == TRN_BF16) TRNI_LOADER_KERNELS(bf16);
+    if (format == TRN_F16) TRNI_LOADER_KERNELS(f16);
+#if TRNI_LOADER_SIMD
     if (f->decoder.lookup && !f->line && f->bytes == 1) { /* AVX-512 */
         f->woven = true;
         f->unweave = trni_simd_unweave_avx512;
@@ -434,10 +435,10 @@ TRNI_DRIVER void trni_feed_pick(trni_feed *f, trn_format format, bool cut)
     if (lines) f->lines = lines;
     if (stream) f->stream = stream;
 }
-#undef TRNI_FEED_KERNELS
+#undef TRNI_LOADER_KERNELS
 #undef TRNI_OWN
 
-TRNI_DRIVER void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa)
+TRNI_DRIVER void trni_loader_init(trni_loader *f, const trni_operand *o, trn_isa isa)
 {
     f->line = NULL;
     f->lines = trni_lines_any;
@@ -453,7 +454,7 @@ TRNI_DRIVER void trni_feed_init(trni_feed *f, const trni_operand *o, trn_isa isa
     /* the array rounds or cuts what a container holds; the plain decoding expects nothing below the code */
     const bool cut = o->tf32 == TRN_TF32_TRUNCATE;
     if (o->format == TRN_TF32) f->line = cut ? trni_cast_tf32_cut_for(isa) : trni_cast_f32_tf32_for(isa);
-    trni_feed_pick(f, o->format, cut);
+    trni_loader_pick(f, o->format, cut);
 }
 
-#endif /* TRNI_ARRAY_SYSTOLIC_FEED_H */
+#endif /* TRNI_ARRAY_SYSTOLIC_LOADER_H */

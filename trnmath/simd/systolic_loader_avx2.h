@@ -1,16 +1,16 @@
-/* simd/systolic_feed_avx2.h - lines of F32, TF32, BF16 and F16 for array/systolic_feed.h in AVX2 with F16C.
+/* simd/systolic_loader_avx2.h - lines of F32, TF32, BF16 and F16 for array/systolic_loader.h in AVX2 with F16C.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * A SIMD kernel: same bits as the plain C bodies. Included by array/systolic_feed.h only, and not at all under
+ * A SIMD kernel: same bits as the plain C bodies. Included by array/systolic_loader.h only, and not at all under
  * TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_SYSTOLIC_FEED_H
-#include "../array/systolic_feed.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_SYSTOLIC_FEED_AVX2_H)
-#define TRNI_SIMD_SYSTOLIC_FEED_AVX2_H
+#ifndef TRNI_ARRAY_SYSTOLIC_LOADER_H
+#include "../array/systolic_loader.h" /* which includes this file where it belongs */
+#elif !defined(TRNI_SIMD_SYSTOLIC_LOADER_AVX2_H)
+#define TRNI_SIMD_SYSTOLIC_LOADER_AVX2_H
 
 #include "vector_avx2.h"
-#define TRNI_V_FEED 2
+#define TRNI_V_LOADED 2
 
 TRNI_V_INLINE void trni_codes_f32_avx2(const unsigned char *src, __m256 y[2])
 {
@@ -43,5 +43,5 @@ TRNI_V_INLINE void trni_codes_f16_avx2(const unsigned char *src, __m256 y[2])
     for (int j = 0; j < 2; j++) y[j] = TRNI_V_F16(src + 16 * j);
 }
 
-#include "systolic_feed_vector.h"
-#endif /* TRNI_SIMD_SYSTOLIC_FEED_AVX2_H */
+#include "systolic_loader_vector.h"
+#endif /* TRNI_SIMD_SYSTOLIC_LOADER_AVX2_H */

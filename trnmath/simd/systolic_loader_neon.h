@@ -1,17 +1,17 @@
-/* simd/systolic_feed_neon.h - lines of F32, TF32, BF16 and F16 for array/systolic_feed.h in NEON.
+/* simd/systolic_loader_neon.h - lines of F32, TF32, BF16 and F16 for array/systolic_loader.h in NEON.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * SIMD kernels: same bits as the plain C bodies. F16 is one instruction, where plain C takes two dozen. Included by
- * array/systolic_feed.h only, and not at all under TRN_NO_INTRINSICS.
+ * array/systolic_loader.h only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_SYSTOLIC_FEED_H
-#include "../array/systolic_feed.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_SYSTOLIC_FEED_NEON_H)
-#define TRNI_SIMD_SYSTOLIC_FEED_NEON_H
+#ifndef TRNI_ARRAY_SYSTOLIC_LOADER_H
+#include "../array/systolic_loader.h" /* which includes this file where it belongs */
+#elif !defined(TRNI_SIMD_SYSTOLIC_LOADER_NEON_H)
+#define TRNI_SIMD_SYSTOLIC_LOADER_NEON_H
 
 #include "neon.h"
 #include "vector_neon.h"
-#define TRNI_V_FEED 4
+#define TRNI_V_LOADED 4
 
 TRNI_NEON_INLINE void trni_codes_f32_neon(const unsigned char *src, float32x4_t y[4])
 {
@@ -52,5 +52,5 @@ TRNI_NEON_INLINE void trni_codes_f16_neon(const unsigned char *src, float32x4_t 
     }
 }
 
-#include "systolic_feed_vector.h"
-#endif /* TRNI_SIMD_SYSTOLIC_FEED_NEON_H */
+#include "systolic_loader_vector.h"
+#endif /* TRNI_SIMD_SYSTOLIC_LOADER_NEON_H */

@@ -8,7 +8,7 @@ require_compilers
 mkdir "$scratch/sound" "$scratch/wrong"
 cp -R "$root/trnmath" "$scratch/sound/"
 cp -R "$root/trnmath" "$scratch/wrong/"
-echo '#include <trnmath/sharded/sharded_ballot.h>' >"$scratch/file.c"
+echo '#include <trnmath/sharded/sharded_signature.h>' >"$scratch/file.c"
 
 # compiles TREE COMPILER: as C11 and as C++17. (No table depends on intrinsics, which take half of the time.)
 flags='-DTRN_NO_INTRINSICS=1 -fsyntax-only'
@@ -23,8 +23,8 @@ cxx17() {
 
 for compiler in $(compilers); do
     checked
-    c11 sound "$compiler" || fail_log "$scratch/log" "sharded_ballot.h does not compile as C11 ($compiler)"
-    cxx17 sound "$compiler" || fail_log "$scratch/log" "sharded_ballot.h does not compile as C++17 ($compiler)"
+    c11 sound "$compiler" || fail_log "$scratch/log" "sharded_signature.h does not compile as C11 ($compiler)"
+    cxx17 sound "$compiler" || fail_log "$scratch/log" "sharded_signature.h does not compile as C++17 ($compiler)"
 done
 
 # insert STRUCTURE PLACE: the header of the structure, with one more field.
@@ -38,7 +38,7 @@ insert() {
         END { exit !done }'
 }
 
-structures=$(cat "$root"/trnmath/*/*ballot.h | sed -n 's/^TRNI_TILES(\([a-z_]*\), .*/\1/p')
+structures=$(cat "$root"/trnmath/*/*signature.h | sed -n 's/^TRNI_COVERS(\([a-z_]*\), .*/\1/p')
 
 # refused LANGUAGE COMPILER: with one more field in each structure of $scratch/changed, the compiler complains of each
 # structure's own table (the line of its TRNI_TILES). One compilation for all of them: no table asks how large another
@@ -47,7 +47,7 @@ refused() {
     ! "$1" wrong "$2" || fail "with one more field ($place) in all structures it compiles ($2, $1)"
     while read -r structure; do
         [ "$1" != c11 ] || checked
-        at=$(cd "$root/trnmath" && grep -n "^TRNI_TILES($structure, " ./*/*ballot.h |
+        at=$(cd "$root/trnmath" && grep -n "^TRNI_COVERS($structure, " ./*/*signature.h |
             sed 's,^\./\([^:]*:[0-9]*:\).*,\1,')
         grep -qF "$at" "$scratch/log" || fail "$structure takes one more field ($place) as $1 ($2)"
     done <"$scratch/changed"

@@ -1,14 +1,14 @@
-/* simd/systolic_tame_avx512.h - array/systolic_tame.h's chains in AVX-512.
+/* simd/systolic_safe_avx512.h - array/systolic_safe.h's chains in AVX-512.
  * Behind trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
  * A SIMD kernel: against the one for AVX2, 31 to 13 GMAC/s in chains of 53 bits, 15 to 5.7 of 25, 22 to 12 with
  * rounded products (whole products, gcc 12, measured).
- * Included by array/systolic_tame.h only, and not at all under TRN_NO_INTRINSICS.
+ * Included by array/systolic_safe.h only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_SYSTOLIC_TAME_H
-#include "../array/systolic_tame.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_SYSTOLIC_TAME_AVX512_H)
-#define TRNI_SIMD_SYSTOLIC_TAME_AVX512_H
+#ifndef TRNI_ARRAY_SYSTOLIC_SAFE_H
+#include "../array/systolic_safe.h" /* which includes this file where it belongs */
+#elif !defined(TRNI_SIMD_SYSTOLIC_SAFE_AVX512_H)
+#define TRNI_SIMD_SYSTOLIC_SAFE_AVX512_H
 
 #include "vector_avx512.h"
 #define TRNI_V_DOUBLE __m512d
@@ -20,6 +20,6 @@
 #define TRNI_V_FLOATS_OF_BITS(x) _mm512_castsi512_ps(x)
 #define TRNI_V_AND(x, y) _mm512_and_si512(x, y)
 #define TRNI_V_WORDS(x) _mm512_set1_epi64((long long)(x))
-#include "systolic_tame_vector.h"
+#include "systolic_safe_vector.h"
 
-#endif /* TRNI_SIMD_SYSTOLIC_TAME_AVX512_H */
+#endif /* TRNI_SIMD_SYSTOLIC_SAFE_AVX512_H */

@@ -1,16 +1,16 @@
-/* simd/systolic_feed_avx512.h - lines of F32, TF32, BF16, F16 and codes of a byte for array/systolic_feed.h, AVX-512.
+/* simd/systolic_loader_avx512.h - lines of F32, TF32, BF16, F16 and codes of a byte in AVX-512.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  *
- * SIMD kernels: same bits as the plain C bodies. Included by array/systolic_feed.h only, and not at all under
+ * SIMD kernels: same bits as the plain C bodies. Included by array/systolic_loader.h only, and not at all under
  * TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_SYSTOLIC_FEED_H
-#include "../array/systolic_feed.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_SYSTOLIC_FEED_AVX512_H)
-#define TRNI_SIMD_SYSTOLIC_FEED_AVX512_H
+#ifndef TRNI_ARRAY_SYSTOLIC_LOADER_H
+#include "../array/systolic_loader.h" /* which includes this file where it belongs */
+#elif !defined(TRNI_SIMD_SYSTOLIC_LOADER_AVX512_H)
+#define TRNI_SIMD_SYSTOLIC_LOADER_AVX512_H
 
 #include "vector_avx512.h"
-#define TRNI_V_FEED 1
+#define TRNI_V_LOADED 1
 
 TRNI_SIMD_BEGIN
 
@@ -30,7 +30,7 @@ TRNI_V_INLINE void trni_codes_bf16_avx512(const unsigned char *src, __m512 y[1])
 
 TRNI_V_INLINE void trni_codes_f16_avx512(const unsigned char *src, __m512 y[1]) { y[0] = TRNI_V_F16(src); }
 
-#include "systolic_feed_vector.h"
+#include "systolic_loader_vector.h"
 
 /* ---- codes of a byte ----
  *
@@ -41,19 +41,19 @@ TRNI_V_INLINE void trni_codes_f16_avx512(const unsigned char *src, __m512 y[1]) 
  * of a shorter code is within the table, and what lies above it is nobody's. */
 
 #if TRNI_CLANG
-#define TRNI_FEED512_UNROLL _Pragma("clang loop unroll(full)")
+#define TRNI_LOADER512_UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define TRNI_FEED512_UNROLL _Pragma("GCC unroll 4")
+#define TRNI_LOADER512_UNROLL _Pragma("GCC unroll 4")
 #endif
-#define TRNI_FEED512_EACH TRNI_FEED512_UNROLL for (int v = 0; v < 4; v++)
-#define TRNI_FEED512 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline
+#define TRNI_LOADER512_EACH TRNI_LOADER512_UNROLL for (int v = 0; v < 4; v++)
+#define TRNI_LOADER512 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline
 
 typedef struct trni_magnitudes512 {
     __m512i part[4], sign; /* where bit 7 of a code is its sign */
     __m256i groups;
 } trni_magnitudes512;
 
-TRNI_FEED512 trni_magnitudes512 trni_magnitudes512_load(const trni_decoder *decoder)
+TRNI_LOADER512 trni_magnitudes512 trni_magnitudes512_load(const trni_decoder *decoder)
 {
     trni_magnitudes512 t;
     for (int i = 0; i < 4; i++) t.part[i] = _mm512_loadu_si512(decoder->high + 32 * i);
@@ -64,7 +64,7 @@ TRNI_FEED512 trni_magnitudes512 trni_magnitudes512_load(const trni_decoder *deco
 
 /* 32 codes as 32 floats: groups of four change places first, so that interleaving with zeros inside each quarter of a
  * register puts all into order. */
-TRNI_FEED512 void trni_codes_512(const trni_magnitudes512 *t, __m256i codes, __m512 *first, __m512 *second)
+TRNI_LOADER512 void trni_codes_512(const trni_magnitudes512 *t, __m256i codes, __m512 *first, __m512 *second)
 {
     const __m512i code = _mm512_cvtepu8_epi16(_mm256_permutevar8x32_epi32(codes, t->groups));
     const __mmask32 bit6 = _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x40));
@@ -79,7 +79,7 @@ TRNI_FEED512 void trni_codes_512(const trni_magnitudes512 *t, __m256i codes, __m
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_lines_bytes_avx512(TRNI_LINES_PARAMS)
 {
     enum { width = 32 };
-    const trni_magnitudes512 t = trni_magnitudes512_load(&feed->decoder);
+    const trni_magnitudes512 t = trni_magnitudes512_load(&loader->decoder);
     for (int64_t p = 0; p < panels; p++)
         for (int r = 0; r < rows; r++) {
             float *to = dst + (size_t)p * panel_step + slot[r] * width;
@@ -94,7 +94,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_lines_bytes_avx512(TRNI_LIN
 /* 64 codes as four vectors of floats, woven: v[q] lane l is code 4 l + q. The even and the odd bytes of 16-bit lanes
  * are looked up by their low bits where they stand, and the BF16 numbers found are halves of 32-bit lanes already:
  * nothing but the lookups themselves crosses lanes (1.9 times the speed of unwoven codes, measured). */
-TRNI_FEED512 void trni_woven_512(const trni_magnitudes512 *t, __m512i codes, __m512 v[4])
+TRNI_LOADER512 void trni_woven_512(const trni_magnitudes512 *t, __m512i codes, __m512 v[4])
 {
     const __m512i odd_code = _mm512_srli_epi16(codes, 8), sign = t->sign, upper = _mm512_set1_epi32((int)0xffff0000u);
     const __mmask32 even_bit6 = _mm512_test_epi16_mask(codes, _mm512_set1_epi16(0x40));
@@ -115,12 +115,12 @@ TRNI_FEED512 void trni_woven_512(const trni_magnitudes512 *t, __m512i codes, __m
 }
 
 /* 64 scales as factors, woven. (0 belongs to blocks of zeros here: any finite factor does.) */
-TRNI_FEED512 void trni_factors_512(__m512i scale, __m512 v[4])
+TRNI_LOADER512 void trni_factors_512(__m512i scale, __m512 v[4])
 {
     const __m512i top = _mm512_set1_epi32(0x7f800000);
     const __m512i place[4] = { _mm512_slli_epi32(scale, 23), _mm512_slli_epi32(scale, 15), _mm512_slli_epi32(scale, 7),
                                _mm512_srli_epi32(scale, 1) };
-    TRNI_FEED512_UNROLL for (int i = 0; i < 4; i++)
+    TRNI_LOADER512_UNROLL for (int i = 0; i < 4; i++)
     {
         const __m512i power = _mm512_and_si512(place[i], top);
         v[i] = _mm512_castsi512_ps(
@@ -130,48 +130,49 @@ TRNI_FEED512 void trni_factors_512(__m512i scale, __m512 v[4])
 
 /* sum[j] += the group's sum of x[g] * line g [j], times a scale, for `rows` rows in order; a group of one is fused.
  * Sums and scales are woven, and hold whole blocks of 64. */
-TRNI_FEED512 void trni_stream_codes_512(const int group, const bool scaled, TRNI_GROUPS_PARAMS)
+TRNI_LOADER512 void trni_stream_codes_512(const int group, const bool scaled, TRNI_GROUPS_PARAMS)
 {
-    const trni_magnitudes512 t = trni_magnitudes512_load(&feed->decoder);
+    const trni_magnitudes512 t = trni_magnitudes512_load(&loader->decoder);
     for (size_t i = 0; i < n; i += TRNI_WEAVE) {
         const __mmask64 there = n - i < TRNI_WEAVE ? ((__mmask64)1 << (n - i)) - 1 : ~(__mmask64)0;
         __m512 s[4], c[4];
         if (scaled) trni_factors_512(_mm512_maskz_loadu_epi8(there, scale + i), c);
-        TRNI_FEED512_EACH s[v] = _mm512_loadu_ps(sum + i + 16 * v);
+        TRNI_LOADER512_EACH s[v] = _mm512_loadu_ps(sum + i + 16 * v);
         for (int r = 0; r < rows; r++) {
             __m512 q[4], b[4];
-            TRNI_FEED512_UNROLL for (int g = 0; g < group; g++) {
+            TRNI_LOADER512_UNROLL for (int g = 0; g < group; g++)
+            {
                 const unsigned char *at = src + r * row_step + g * slot_step + i;
                 const __m512 w = _mm512_set1_ps(x[r * group + g]);
                 _mm_prefetch((const char *)((uintptr_t)at + (uintptr_t)ahead), _MM_HINT_T1);
                 trni_woven_512(&t, _mm512_maskz_loadu_epi8(there, at), b);
-                TRNI_FEED512_EACH
+                TRNI_LOADER512_EACH
                 q[v] = group == 1 ? _mm512_fmadd_ps(w, b[v], s[v])
                        : g == 0   ? _mm512_mul_ps(w, b[v])
                                   : _mm512_fmadd_ps(w, b[v], q[v]);
             }
-            TRNI_FEED512_EACH s[v] = group == 1 ? q[v]
-                                     : scaled   ? _mm512_fmadd_ps(q[v], c[v], s[v])
-                                                : _mm512_add_ps(s[v], q[v]);
+            TRNI_LOADER512_EACH s[v] = group == 1 ? q[v]
+                                       : scaled   ? _mm512_fmadd_ps(q[v], c[v], s[v])
+                                                  : _mm512_add_ps(s[v], q[v]);
         }
-        TRNI_FEED512_EACH _mm512_storeu_ps(sum + i + 16 * v, s[v]);
+        TRNI_LOADER512_EACH _mm512_storeu_ps(sum + i + 16 * v, s[v]);
     }
 }
 
 TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void trni_simd_stream_bytes_avx512(TRNI_STREAM_PARAMS)
 {
-    trni_stream_codes_512(1, false, feed, sum, x, src, row_step, 0, rows, NULL, ahead, n);
+    trni_stream_codes_512(1, false, loader, sum, x, src, row_step, 0, rows, NULL, ahead, n);
 }
 
 TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void trni_simd_stream_pairs_avx512(TRNI_GROUPS_PARAMS)
 {
     (void)scale;
-    trni_stream_codes_512(2, false, feed, sum, x, src, row_step, slot_step, rows, NULL, ahead, n);
+    trni_stream_codes_512(2, false, loader, sum, x, src, row_step, slot_step, rows, NULL, ahead, n);
 }
 
 TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void trni_simd_stream_quads_avx512(TRNI_GROUPS_PARAMS)
 {
-    trni_stream_codes_512(4, true, feed, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
+    trni_stream_codes_512(4, true, loader, sum, x, src, row_step, slot_step, rows, scale, ahead, n);
 }
 
 /* Pairs of v[0], v[1] and of v[2], v[3], then pairs of pairs. */
@@ -194,9 +195,9 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_unweave_avx512(float *dst, 
         _mm512_storeu_ps(dst + 48, _mm512_castpd_ps(_mm512_permutex2var_pd(c, high2, d)));
     }
 }
-#undef TRNI_FEED512
-#undef TRNI_FEED512_EACH
-#undef TRNI_FEED512_UNROLL
+#undef TRNI_LOADER512
+#undef TRNI_LOADER512_EACH
+#undef TRNI_LOADER512_UNROLL
 
 TRNI_SIMD_END
-#endif /* TRNI_SIMD_SYSTOLIC_FEED_AVX512_H */
+#endif /* TRNI_SIMD_SYSTOLIC_LOADER_AVX512_H */

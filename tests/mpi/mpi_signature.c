@@ -1,10 +1,10 @@
-/* mpi_ballot.c - every field that processes must have been given alike: one process differs in it, all refuse.
+/* mpi_signature.c - every field that processes must have been given alike: one process differs in it, all refuse.
  * SPDX-License-Identifier: MIT
  *
- *     mpirun -n 3 mpi_ballot      each row of the tables, in a collective and in a sharded product
+ *     mpirun -n 3 mpi_signature      each row of the tables, in a collective and in a sharded product
  *
  * A row of the tables without a case here is a failure, and so is a case without a row. Cases change what one process,
- * the last, is asked; those that no argument can reach change the word in its ballot while it is sent.
+ * the last, is asked; those that no argument can reach change the word in its signature while it is sent.
  */
 #include <trnmath/trnmath.h> /* all of it: names of the rooms must not meet */
 
@@ -26,7 +26,7 @@ typedef struct scene {
     const char *axes, *a, *b, *dst;
     trn_format in, out;
     trn_error error;
-    int flight; /* word of the ballot that changes on its way; -1: none does */
+    int flight; /* word of the signature that changes on its way; -1: none does */
 } scene;
 
 static int me, processes, failures, refusals;
@@ -37,10 +37,10 @@ static const int swapped[CHIPS] = { 1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
 static int owners[CHIPS];
 static int64_t counts[CHIPS][CHIPS];
 
-/* What is sent from the buffer of a ballot is also what the sender reads of itself. */
+/* What is sent from the buffer of a signature is also what the sender reads of itself. */
 int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    if (tag == TRNI_MPI_BALLOT && flight >= 0) {
+    if (tag == TRNI_MPI_SIGNATURE && flight >= 0) {
         uint64_t *word = (uint64_t *)(uintptr_t)buffer;
         word[flight] ^= 1;
         flight = -1;
@@ -66,8 +66,8 @@ static void as_graph(scene *s)
 #define IN_FLIGHT s->flight = at
 
 #define CASES_OF_HEADS(X)                                                                                 \
-    X("the sign of a ballot (another version of trnmath?)", PLAIN, IN_FLIGHT)                             \
-    X("the ballot's layout", PLAIN, IN_FLIGHT)                                                            \
+    X("the sign of a signature (another version of trnmath?)", PLAIN, IN_FLIGHT)                             \
+    X("the signature's layout", PLAIN, IN_FLIGHT)                                                            \
     X("trnmath's version", PLAIN, IN_FLIGHT)                                                              \
     X("the digest of trnmath's results", PLAIN, IN_FLIGHT)                                                \
     X("the call (1: a collective, 2: a product)", PLAIN, IN_FLIGHT)                                       \
@@ -220,7 +220,7 @@ static bool collective_case(scene *s, const char *row, int at, bool odd)
 #define NAME(name, all, one) name,
 static const char *const names[2][128] = { { CASES_OF_COLLECTIVES(NAME) NULL }, { CASES_OF_PRODUCTS(NAME) NULL } };
 
-static void no_row_is_missing(const trni_ballot *b, bool products)
+static void no_row_is_missing(const trni_signature *b, bool products)
 {
     for (int i = 0; names[products][i]; i++) {
         bool there = false;
@@ -375,8 +375,8 @@ static void alike(scene *s, bool products, const char *row)
 
 /* ---- every row ---- */
 
-/* The ballot of the plain scene; its rows are in order the same whatever is asked. */
-static void ballot_of(trni_ballot *b, bool products)
+/* The signature of the plain scene; its rows are in order the same whatever is asked. */
+static void signature_of(trni_signature *b, bool products)
 {
     scene s;
     trni_mpi_call handler;
@@ -384,35 +384,35 @@ static void ballot_of(trni_ballot *b, bool products)
     if (products) {
         trni_mpi_product *p = calloc(1, sizeof *p);
         if (!p) exit(2);
-        trni_mpi_enter(&handler, &p->mail, &s.mpi, "ballot", &s.error);
+        trni_mpi_enter(&handler, &p->mail, &s.mpi, "signature", &s.error);
         p->mpi = &s.mpi;
-        trni_ballot_begin(&p->ballot, TRNI_CALL_PRODUCT);
+        trni_signature_begin(&p->signature, TRNI_CALL_PRODUCT);
         if (trni_mpi_product_prepare(p, product(&s)) != TRN_OK) printf("%s\n", s.error.text);
-        *b = p->ballot;
+        *b = p->signature;
         trni_mpi_leave(&handler, &p->mail);
         return; /* the process ends soon */
     }
     trni_mpi_job *j = calloc(1, sizeof *j);
     if (!j) exit(2);
-    trni_mpi_enter(&handler, &j->mail, &s.mpi, "ballot", &s.error);
+    trni_mpi_enter(&handler, &j->mail, &s.mpi, "signature", &s.error);
     j->job.a = collective(&s);
-    trni_ballot_begin(&j->ballot, TRNI_CALL_COLLECTIVE);
+    trni_signature_begin(&j->signature, TRNI_CALL_COLLECTIVE);
     if (trni_mpi_prepare(j) != TRN_OK) printf("%s\n", s.error.text);
-    *b = j->ballot;
+    *b = j->signature;
     trni_mpi_leave(&handler, &j->mail);
 }
 
 static int every_row(bool products)
 {
-    static trni_ballot b;
+    static trni_signature b;
     bool (*const change)(scene *, const char *, int, bool) = products ? product_case : collective_case;
-    ballot_of(&b, products);
+    signature_of(&b, products);
     no_row_is_missing(&b, products);
     for (int at = 0; at < b.words; at++) {
         char row[96];
         scene s;
         snprintf(row, sizeof row, "%s%s", b.row[at].owner, b.row[at].field);
-        if (at == TRNI_BALLOT_STATUS) continue; /* differs in every refusal */
+        if (at == TRNI_SIGNATURE_STATUS) continue; /* differs in every refusal */
         plain(&s);
         if (!change(&s, row, at, false)) {
             failures++;
@@ -454,7 +454,8 @@ int main(int argc, char **argv)
     const int collectives = every_row(false), products = every_row(true);
     idle();
     if (me == 0) {
-        printf("%d words of a collective's ballot, %d of a product's, %d refusals\n", collectives, products, refusals);
+        printf("%d words of a collective's signature, %d of a product's, %d refusals\n", collectives, products,
+               refusals);
         printf("%d processes, digest %d.%d\n", processes, collectives, products);
     }
     MPI_Finalize();

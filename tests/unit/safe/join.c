@@ -1,4 +1,4 @@
-/* tame/join.c - two numbers that are one sum, rounded once: at ties, and a little beside them on either side.
+/* safe/join.c - two numbers that are one sum, rounded once: at ties, and a little beside them on either side.
  * SPDX-License-Identifier: MIT
  *
  * It looks inside: sums of products hardly ever lie so close to a tie.
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "trnmath/trn_matmul.h"
-#include "unit/tame/groups.h"
+#include "unit/safe/groups.h"
 
 /* (1 + ulps 2^-23 + half 2^-24) 2^e, and a little more or less, of so many binades below; what it is rounded to. */
 static void sums_beside_a_tie_go_to_the_side_they_are_on(void **state)
@@ -37,7 +37,7 @@ static void sums_beside_a_tie_go_to_the_side_they_are_on(void **state)
                                     high[i] = sign * ldexp(there, e);
                                     low[i] = side * sign * ldexp(1, e - below[b]);
                                 }
-                                trni_tame_join_for((trn_isa)isa)(sum, high, low, 64);
+                                trni_safe_join_for((trn_isa)isa)(sum, high, low, 64);
                                 for (int i = 0; i < 64; i++)
                                     if ((double)sum[i] != expected)
                                         fail_msg("isa %s: %a + %a is %a, not %a", trn_isa_text((trn_isa)isa), high[i],
@@ -46,7 +46,7 @@ static void sums_beside_a_tie_go_to_the_side_they_are_on(void **state)
     }
 }
 
-int tame_join(void)
+int safe_join(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(sums_beside_a_tie_go_to_the_side_they_are_on) };
     return cmocka_run_group_tests_name("tame_join", tests, NULL, NULL);

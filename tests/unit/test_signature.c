@@ -1,4 +1,4 @@
-/* test_ballot.c - ballots of processes, without processes: who differs in what, and what is said of it.
+/* test_signature.c - signatures of processes, without processes: who differs in what, and what is said of it.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>
@@ -7,15 +7,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "trnmath/network/collective_ballot.h"
+#include "trnmath/network/collective_signature.h"
 
 enum { MOST = 7 };
 
-static trni_ballot plain;
-static uint64_t word[MOST][TRNI_BALLOT_WORDS];
+static trni_signature plain;
+static uint64_t word[MOST][TRNI_SIGNATURE_WORDS];
 static trn_error error;
 
-/* Ballots of an all-reduce, all alike. */
+/* Signatures of an all-reduce, all alike. */
 static int prepare(void **state)
 {
     static const trn_calibration ones = { .rdh = 1, .mesh = 1, .memory = 1 };
@@ -31,11 +31,11 @@ static int prepare(void **state)
     v.a = &a;
     v.wire = TRN_F32;
     v.elements = 5;
-    trni_ballot_begin(&plain, TRNI_CALL_COLLECTIVE);
-    trni_ballot_collective(&plain, &v, &ones);
-    trni_ballot_choice(&plain, &v, &choice);
-    trni_ballot_close(&plain);
-    trni_ballot_fared(&plain, TRNI_CALL_BEGINS, TRN_OK, NULL);
+    trni_signature_begin(&plain, TRNI_CALL_COLLECTIVE);
+    trni_signature_collective(&plain, &v, &ones);
+    trni_signature_choice(&plain, &v, &choice);
+    trni_signature_close(&plain);
+    trni_signature_fared(&plain, TRNI_CALL_BEGINS, TRN_OK, NULL);
     for (int p = 0; p < MOST; p++) memcpy(word[p], plain.word, sizeof plain.word);
     error.text[0] = 0;
     return 0;
@@ -51,8 +51,8 @@ static int at(const char *field)
 
 static const char *read(int processes, trn_status expected)
 {
-    const trni_ballots all = { &plain, &word[0][0], processes, "all_reduce", &error };
-    assert_int_equal(trni_ballots_read(&all), expected);
+    const trni_signatures all = { &plain, &word[0][0], processes, "all_reduce", &error };
+    assert_int_equal(trni_signatures_read(&all), expected);
     return error.text;
 }
 
@@ -127,14 +127,14 @@ static void texts_differ_in_each_letter(void **state)
 static void each_shared_word_counts(void **state)
 {
     (void)state;
-    for (int i = TRNI_BALLOT_MAGIC; i < TRNI_BALLOT_STATUS; i++) {
+    for (int i = TRNI_SIGNATURE_MAGIC; i < TRNI_SIGNATURE_STATUS; i++) {
         word[1][i]++;
         read(3, TRN_EINVAL);
-        word[1][TRNI_BALLOT_STATUS] = TRN_EIO; /* of whom nothing else is to be believed */
+        word[1][TRNI_SIGNATURE_STATUS] = TRN_EIO; /* of whom nothing else is to be believed */
         read(3, TRN_EINVAL);
         memcpy(word[1], plain.word, sizeof plain.word);
     }
-    for (int i = TRNI_BALLOT_CALL; i < plain.words; i++) {
+    for (int i = TRNI_SIGNATURE_CALL; i < plain.words; i++) {
         word[2][i] ^= 1;
         read(3, TRN_EINVAL);
         memcpy(word[2], plain.word, sizeof plain.word);
@@ -146,35 +146,35 @@ static void each_shared_word_counts(void **state)
 static void versions_differ_in_a_sentence(void **state)
 {
     (void)state;
-    for (int i = TRNI_BALLOT_STATUS; i < TRNI_BALLOT_WORDS; i++) word[1][i] = UINT64_MAX;
-    word[1][TRNI_BALLOT_LIBRARY] = (uint64_t)9 << 32 | 8 << 16 | 7;
+    for (int i = TRNI_SIGNATURE_STATUS; i < TRNI_SIGNATURE_WORDS; i++) word[1][i] = UINT64_MAX;
+    word[1][TRNI_SIGNATURE_LIBRARY] = (uint64_t)9 << 32 | 8 << 16 | 7;
     assert_non_null(strstr(read(3, TRN_EINVAL), "process 1 has trnmath's version = 9.8.7, 2 others have " TRN_VERSION));
-    word[1][TRNI_BALLOT_LIBRARY] = plain.word[TRNI_BALLOT_LIBRARY];
-    word[1][TRNI_BALLOT_RESULTS]++;
+    word[1][TRNI_SIGNATURE_LIBRARY] = plain.word[TRNI_SIGNATURE_LIBRARY];
+    word[1][TRNI_SIGNATURE_RESULTS]++;
     assert_non_null(strstr(read(3, TRN_EINVAL), "the digest of trnmath's results"));
     memset(word[1], 0, sizeof word[1]);
-    memcpy(word[1], "an older ballot", 16);
+    memcpy(word[1], "an older signature", 16);
     assert_non_null(strstr(read(3, TRN_EINVAL), "another version of trnmath?"));
 }
 
 static void who_fails_is_quoted(void **state)
 {
-    trni_ballot failed = plain;
+    trni_signature failed = plain;
     const trn_error said = { TRN_ESHAPE, "dst[1] has 4 elements" };
     (void)state;
-    trni_ballot_fared(&failed, TRNI_CALL_BEGINS, TRN_ESHAPE, &said);
+    trni_signature_fared(&failed, TRNI_CALL_BEGINS, TRN_ESHAPE, &said);
     memcpy(word[2], failed.word, sizeof failed.word);
     assert_string_equal(read(3, TRN_ESHAPE),
                         "all_reduce: process 2 cannot go on (dst[1] has 4 elements); nothing is written");
-    memset(&word[2][TRNI_BALLOT_BODY], 'x', sizeof said.text); /* without an end */
+    memset(&word[2][TRNI_SIGNATURE_BODY], 'x', sizeof said.text); /* without an end */
     assert_non_null(strstr(read(3, TRN_ESHAPE), "xxxx); nothing is written"));
 }
 
 static void tables_leave_room(void **state)
 {
     (void)state;
-    assert_in_range(plain.words, 40, TRNI_BALLOT_WORDS / 3);
-    assert_int_equal(trni_ballot_bytes(&plain), 8 * plain.words);
+    assert_in_range(plain.words, 40, TRNI_SIGNATURE_WORDS / 3);
+    assert_int_equal(trni_signature_bytes(&plain), 8 * plain.words);
     for (int i = 0; i < plain.words; i++)
         for (int j = 0; j < i; j++)
             assert_false(!strcmp(plain.row[i].owner, plain.row[j].owner) &&

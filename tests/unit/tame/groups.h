@@ -1,9 +1,0 @@
-/* tame/groups.h - the parts of test_tame: each runs its tests and returns how many failed.
- * SPDX-License-Identifier: MIT
- */
-#ifndef TAME_GROUPS_H
-#define TAME_GROUPS_H
-
-int tame_join(void);
-
-#endif /* TAME_GROUPS_H */
