@@ -1,4 +1,4 @@
-/* test_io.c - what all readers and writers of examples/io share: mapped files, files that appear whole or not at all,
+/* test_io.c - what all readers and writers of examples/tools/common/io share: mapped files, files that appear whole or not at all,
  * and arrays from whatever holds them.
  * SPDX-License-Identifier: MIT
  */
