@@ -10,14 +10,15 @@ def names(root):
 
 
 def asked(root, test, space, fail):
-    """(TOOL, its function TEST, which sees the names in space). A tool without one fails."""
+    """(TOOL, its function TEST, which sees the names in space as well). A tool without one fails."""
     for tool in names(root):
         path = os.path.join(root, 'tests/cli/tools', tool + '.py')
-        space.pop(test, None)
+        own = dict(space)
         if os.path.exists(path):
             with open(path, encoding='utf-8') as file:
-                exec(compile(file.read(), path, 'exec'), space)  # its functions speak the test's own words
-        if test in space:
-            yield tool, space.pop(test)
+                exec(compile(file.read(), path, 'exec'), own)  # its functions speak the test's own words
+        if test in own:
+            yield tool, own[test]
         else:
-            fail(f'{tool} is a tool, and nobody says what {test}.py asks of it: write {test}() into tests/cli/tools/{tool}.py')
+            fail(f'{tool} is a tool, and nobody says what {test}.py asks of it: '
+                 f'write {test}() into tests/cli/tools/{tool}.py')

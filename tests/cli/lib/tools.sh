@@ -1,4 +1,4 @@
-# What goes over all tools of examples/tools/list.txt. Sourced after program.sh, with $root and $programs set; not a test.
+# What goes over all tools of examples/tools/list.txt. Sourced after program.sh, with $root and $programs set.
 #
 # Each test NAME.sh that asks something of every tool finds what it asks of one, with inputs of that tool's own, in
 # tests/cli/tools/TOOL.sh: the function NAME. (Tests in Python find it in TOOL.py; lib/tools.py reads that.)
