@@ -223,14 +223,12 @@ trial 'packed again, the same bytes' sh -c 'for p in "$1"/*/DEBIAN; do
     cmp "$1/again.deb" "$2/${p##*/}"_*.deb || exit 1; done' - "$stage" "$packages"
 
 for tool in $tools; do
-    case $tool in
-    probe) trial "$tool --list" "$inside/usr/bin/$tool" --list ;;
-    *) trial "$tool --version" sh -c '"$1" --version | grep -qF "$2"' - "$inside/usr/bin/$tool" "$version" ;;
-    esac
+    trial "$tool --version" sh -c '"$1" --version | grep -qF "$2"' - "$inside/usr/bin/$tool" "$version"
     trial "bash completes $tool" bash -c '. "$1" && complete -p "$2"' - \
         "$inside/usr/share/bash-completion/completions/$tool" "$tool"
     trial "man $tool" sh -c 'man -l "$1" | grep -q "^NAME"' - "$inside/usr/share/man/man1/$tool.1.gz"
 done
+trial 'probe --list' "$inside/usr/bin/probe" --list
 trial 'shardplan plans a model' "$inside/usr/bin/shardplan" "$inside/usr/share/trnmath/models/llama-3-8b.json" --top 1
 trial 'trnbench convert finds its vectors' "$inside/usr/bin/trnbench" convert --to e4m3 --check-only \
     --golden "$inside/usr/share/trnmath/golden"

@@ -20,7 +20,6 @@ cp "$data/b_f4.npy" in/b.npy
 cp "$data/a_f4.npy" in/c.npy
 cp "$data/stored.npz" in/z.npz
 cp "$data/official.safetensors" in/o.safetensors
-cp "$root/examples/tools/shardplan/models/llama-3-70b.json" in/model.json
 seq 1 3000 >in/text
 # small FILE HEADER BYTES: a .safetensors; its header has fewer than 256 bytes
 small() {
@@ -34,9 +33,11 @@ small in/many/x-1.safetensors "$w" '\0001\0002'
 small in/many/x-2.safetensors "$v" '\0003\0004'
 echo '{"weight_map":{"w":"x-1.safetensors","v":"x-2.safetensors"}}' >in/many/model.safetensors.index.json
 echo '{}' >in/many/config.json
-! built probe || { "$programs/probe" --write in/p --generation trn1 && "$programs/probe" --run in/p; } 2>/dev/null
 mkdir in/golden && cp $(ls -S "$root"/tests/golden/bracket_*.txt | tail -n 2) in/golden/
 cp -R in start/in
+
+# add PATH...: what a tool alone reads, made in in/, is also there whenever it runs
+add() { intact= && cp -R "$@" start/in/; }
 
 # A copy of start/, a new one unless the last run is known to have left it alone.
 intact=

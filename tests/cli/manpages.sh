@@ -52,8 +52,8 @@ for tool in $(tools 'tool bench'); do
         fail "${file#"$root/"} is missing"
         continue
     fi
-    page "$file"
     built "$tool" || continue
+    page "$file"
     helped "$tool" >help 2>&1
     options help >want
     sed 's/\\&//g; s/\\-/-/g; s/\\f[BIRP]/ /g' "$file" >plain

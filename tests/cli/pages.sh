@@ -45,32 +45,12 @@ make() {
     files="$files $file"
 }
 
-# Two files of ones and of something else: matrices, a vector, and some that are equal.
-python3 - <<'END' || fail "python3 cannot write the arrays"
-import struct
-def npy(name, rows, columns, value):
-    shape = f"{rows}, {columns}" if columns else f"{rows},"
-    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % shape
-    head += " " * (-(len(head) + 11) % 64) + "\n"
-    flat = [value(i // (columns or 1), i % (columns or 1)) for i in range(rows * (columns or 1))]
-    with open(name, "wb") as out:
-        out.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode())
-        out.write(struct.pack(f"<{len(flat)}f", *flat))
-def noise(r, c): return ((r * 7919 + c * 104729) % 1009 - 504) / 64 * 2.0 ** ((r + c) % 13 - 6)
-def bent(r, c):
-    if (r, c) == (100, 300): return float("nan")
-    return noise(r, c) * (1 + 2.0 ** -23 * ((r * c) % 5 if c > 200 else 0) + (2.0 ** -12 if r % 64 == 9 else 0))
-npy("a.npy", 300, 700, noise)
-npy("b.npy", 300, 700, bent)
-npy("c.npy", 40, 0, noise)
-npy("d.npy", 40, 0, lambda r, c: noise(r, c) * (1 + 2.0 ** -20 * (r % 3)))
-END
-
 each_tool pages
 for tool in $(tools 'tool bench'); do
     case " $made " in *" $tool "*) continue ;; esac
-    for command in '' $(commands_of "$tool" 2>/dev/null); do
-        "$programs/$tool" $command --help 2>/dev/null | grep -qE '^  --(html|report|svg) ' &&
+    [ -x "$programs/$tool" ] || continue
+    for command in '' $(commands_of "$tool"); do
+        "$programs/$tool" $command --help | grep -qE '^  --(html|report|svg) ' &&
             fail "$tool writes pages, and pages() in tests/cli/tools/$tool.sh makes none"
     done
 done

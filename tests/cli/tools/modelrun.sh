@@ -13,8 +13,7 @@ random_model() {
 reads='--tokens --text' # options that name what is read
 
 collisions() {
-    intact=
-    random_model in/tiny && cp -R in/tiny in/tiny.ids start/in/
+    random_model in/tiny && add in/tiny in/tiny.ids
     collide modelrun "in/tiny/config.json in/tiny/model.safetensors in/tiny.ids" \
         in/tiny --tokens in/tiny.ids --setting bf16
     unheard modelrun --list

@@ -3,6 +3,7 @@
 reads='--write --run --identify' # options that name what is read
 
 collisions() {
+    { "$programs/probe" --write in/p --generation trn1 && "$programs/probe" --run in/p; } 2>/dev/null && add in/p
     collide probe "in/p/generation.txt in/p/README.md in/p/out/order_f32.npy" --identify in/p
     unheard probe --list
     unheard probe --identify in/p

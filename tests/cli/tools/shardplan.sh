@@ -3,6 +3,7 @@
 reads='--topology --calibration --calibrate' # options that name what is read
 
 collisions() {
+    cp "$root/examples/tools/shardplan/models/llama-3-70b.json" in/model.json && add in/model.json
     collide shardplan in/model.json in/model.json
     collide shardplan in/model.json in/model.json --sweep batch=64,128
     unheard shardplan in/model.json

@@ -21,7 +21,31 @@ memory() {
     starve "" ulpdiff "$data/deflated.npz" "$data/deflated.npz"
 }
 
+# two_pairs: files of two matrices and of two vectors, which differ a little
+two_pairs() {
+    python3 - <<'END' || fail "python3 cannot write the arrays"
+import struct
+def npy(name, rows, columns, value):
+    shape = f"{rows}, {columns}" if columns else f"{rows},"
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % shape
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    flat = [value(i // (columns or 1), i % (columns or 1)) for i in range(rows * (columns or 1))]
+    with open(name, "wb") as out:
+        out.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode())
+        out.write(struct.pack(f"<{len(flat)}f", *flat))
+def noise(r, c): return ((r * 7919 + c * 104729) % 1009 - 504) / 64 * 2.0 ** ((r + c) % 13 - 6)
+def bent(r, c):
+    if (r, c) == (100, 300): return float("nan")
+    return noise(r, c) * (1 + 2.0 ** -23 * ((r * c) % 5 if c > 200 else 0) + (2.0 ** -12 if r % 64 == 9 else 0))
+npy("a.npy", 300, 700, noise)
+npy("b.npy", 300, 700, bent)
+npy("c.npy", 40, 0, noise)
+npy("d.npy", 40, 0, lambda r, c: noise(r, c) * (1 + 2.0 ** -20 * (r % 3)))
+END
+}
+
 pages() {
+    two_pairs
     expected=1 # a NaN
     make ulpdiff.html ulpdiff a.npy b.npy --html ulpdiff.html
     expected=0
