@@ -56,7 +56,7 @@ fi
 build=$root/.build/gpu
 program=$build/gpu_check
 mkdir -p "$build" || exit 2
-if [ ! -x "$program" ] || [ -n "$(find "$root/trnmath" "$root/tests/gpu" "$root/examples/app" "$root/examples/io" \
+if [ ! -x "$program" ] || [ -n "$(find "$root/trnmath" "$root/tests/gpu" "$root/examples/tools/common" \
     -name '*.[ch]' -newer "$program" | head -n 1)" ]; then
     say "building in .build/gpu with $compiler"
     threads=-fopenmp
@@ -65,8 +65,8 @@ if [ ! -x "$program" ] || [ -n "$(find "$root/trnmath" "$root/tests/gpu" "$root/
     # shellcheck disable=SC2086
     if ! (cd "$root" &&
         "$compiler" -std=c11 -O2 $threads -I. -c trnmath/trnmath.c -o "$build/trnmath.o" &&
-        "$compiler" -std=c11 -O2 $threads -DTRN_SPLIT=1 -I. -Itests -Iexamples tests/gpu/*.c examples/app/*.c \
-            "$build/trnmath.o" -o "$program.new" -lm -ldl &&
+        "$compiler" -std=c11 -O2 $threads -DTRN_SPLIT=1 -I. -Itests -Iexamples/tools/common tests/gpu/*.c \
+            examples/tools/common/app/*.c "$build/trnmath.o" -o "$program.new" -lm -ldl &&
         mv "$program.new" "$program") >"$build/build.log" 2>&1; then
         say 'the build failed; from .build/gpu/build.log:'
         head -n 40 "$build/build.log" >&2

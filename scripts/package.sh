@@ -4,17 +4,21 @@
 # root and tried there.
 set -u
 . "$(dirname -- "$0")/setup.sh"
+. "$root/examples/tools/list.sh"
+
+tools=$(tools 'tool bench')
 
 check=false
 for argument; do
     case $argument in
     --check) check=true ;;
     -h | --help)
-        cat <<'END'
+        cat <<END
 usage: scripts/package.sh [--check]
 
-Builds libtrnmath-dev (headers, CMake, pkg-config, the single header), trnmath-tools (the programs with their manual
-pages) and python3-trnmath (shared object and module) into .build/packages/.
+Builds libtrnmath-dev (headers, CMake, pkg-config, the single header), trnmath-tools (programs with their manual pages:
+$(echo $tools | sed 's/ /, /g')) and python3-trnmath (shared object and module) into
+.build/packages/.
 
   --check   lintian, and a trial in a scratch root: every program, a C program through pkg-config and through CMake,
             the module from Python, the files against their checksums
@@ -38,7 +42,6 @@ maintainer="${DEBFULLNAME:-the trnmath authors} <${DEBEMAIL:-trnmath@localhost}>
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || stat -c %Y "$root/LICENSE")}
 export SOURCE_DATE_EPOCH
 
-tools='trnbench probe shardplan fp8conv ulpdiff srlab mxq modelrun'
 build=$root/.build/package
 # shellcheck disable=SC2086
 build_in "$build" -DCMAKE_C_COMPILER="${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -DTRN_PORTABLE=ON \
@@ -151,12 +154,12 @@ all of them in one file are /usr/share/trnmath/single/trnmath.h."
 to=$stage/trnmath-tools
 for tool in $tools; do
     strip_into "$build/$tool" "$to/usr/bin/$tool" 755
-    for file in "$root/bench/$tool.1" "$root/examples/$tool/$tool.1"; do [ ! -f "$file" ] || page "$to" "$file"; done
+    page "$to" "$(tool_page "$tool")"
     completes "$tool" bash "$to/usr/share/bash-completion/completions/$tool"
     completes "$tool" zsh "$to/usr/share/zsh/vendor-completions/_$tool"
 done
 put 644 "$to/usr/share/trnmath/golden" "$root"/tests/golden/*.txt
-put 644 "$to/usr/share/trnmath/models" "$root"/examples/shardplan/models/*.json
+put 644 "$to/usr/share/trnmath/models" "$root"/examples/tools/shardplan/models/*.json
 wrap trnmath-tools "$architecture" science "Depends: $(needs "$to"/usr/bin/*)
 Recommends: libopenblas0" "programs around Trainium's arithmetic" "$about
 The programs: $(echo $tools | sed 's/ /, /g'). Each has a manual page, and
@@ -220,14 +223,12 @@ trial 'packed again, the same bytes' sh -c 'for p in "$1"/*/DEBIAN; do
     cmp "$1/again.deb" "$2/${p##*/}"_*.deb || exit 1; done' - "$stage" "$packages"
 
 for tool in $tools; do
-    case $tool in
-    probe) trial "$tool --list" "$inside/usr/bin/$tool" --list ;;
-    *) trial "$tool --version" sh -c '"$1" --version | grep -qF "$2"' - "$inside/usr/bin/$tool" "$version" ;;
-    esac
+    trial "$tool --version" sh -c '"$1" --version | grep -qF "$2"' - "$inside/usr/bin/$tool" "$version"
     trial "bash completes $tool" bash -c '. "$1" && complete -p "$2"' - \
         "$inside/usr/share/bash-completion/completions/$tool" "$tool"
     trial "man $tool" sh -c 'man -l "$1" | grep -q "^NAME"' - "$inside/usr/share/man/man1/$tool.1.gz"
 done
+trial 'probe --list' "$inside/usr/bin/probe" --list
 trial 'shardplan plans a model' "$inside/usr/bin/shardplan" "$inside/usr/share/trnmath/models/llama-3-8b.json" --top 1
 trial 'trnbench convert finds its vectors' "$inside/usr/bin/trnbench" convert --to e4m3 --check-only \
     --golden "$inside/usr/share/trnmath/golden"

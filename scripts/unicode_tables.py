@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes examples/io/unicode_data.h: the classes of all characters, and what NFC composes. Run by hand:
+"""Makes examples/tools/common/io/unicode_data.h: the classes of all characters, and what NFC composes. Run by hand:
 
-    python3 scripts/unicode_tables.py > examples/io/unicode_data.h
+    python3 scripts/unicode_tables.py > examples/tools/common/io/unicode_data.h
 
 Only the standard library is used: unicodedata, in the version of Unicode that this Python has (3.11: 14.0.0), which the
 file names. tests/unit/test_tokenizer.c checks that the committed file is what this makes, where the version is the same.

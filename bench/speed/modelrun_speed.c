@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "examples/modelrun/run.h"
+#include "examples/tools/modelrun/run.h"
 
 #include "bench/peers/llama_plain.h"
 

@@ -3,7 +3,7 @@
 # its times are printed as nccom-test prints them, and the fit finds the numbers again.
 # Usage: tests/cli/calibration.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
-models=$(CDPATH= cd -- ../examples/shardplan/models && pwd)
+models=$(CDPATH= cd -- ../examples/tools/shardplan/models && pwd)
 planner=$1/shardplan
 program=$1/trnbench
 . "$(dirname -- "$0")/lib/program.sh"

@@ -6,9 +6,9 @@ set -u
 programs=$(CDPATH= cd -- "$1" && pwd)
 data=$(CDPATH= cd -- "$(dirname -- "$0")/../data" && pwd)
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
-program=$programs/fp8conv
-[ -x "$program" ] || { echo "SKIP collisions: fp8conv was not built (cJSON or zlib is not installed)"; exit 0; }
-. "$(dirname -- "$0")/lib/program.sh"
+program=$programs/collisions
+. "$root/tests/cli/lib/program.sh"
+. "$root/tests/cli/lib/tools.sh"
 checks=0
 
 # ---- what is read ----
@@ -20,7 +20,6 @@ cp "$data/b_f4.npy" in/b.npy
 cp "$data/a_f4.npy" in/c.npy
 cp "$data/stored.npz" in/z.npz
 cp "$data/official.safetensors" in/o.safetensors
-cp "$root/examples/shardplan/models/llama-3-70b.json" in/model.json
 seq 1 3000 >in/text
 # small FILE HEADER BYTES: a .safetensors; its header has fewer than 256 bytes
 small() {
@@ -34,9 +33,11 @@ small in/many/x-1.safetensors "$w" '\0001\0002'
 small in/many/x-2.safetensors "$v" '\0003\0004'
 echo '{"weight_map":{"w":"x-1.safetensors","v":"x-2.safetensors"}}' >in/many/model.safetensors.index.json
 echo '{}' >in/many/config.json
-"$programs/probe" --write in/p --generation trn1 2>/dev/null && "$programs/probe" --run in/p 2>/dev/null
 mkdir in/golden && cp $(ls -S "$root"/tests/golden/bracket_*.txt | tail -n 2) in/golden/
 cp -R in start/in
+
+# add PATH...: what a tool alone reads, made in in/, is also there whenever it runs
+add() { intact= && cp -R "$@" start/in/; }
 
 # A copy of start/, a new one unless the last run is known to have left it alone.
 intact=
@@ -48,12 +49,11 @@ fresh() {
 
 # ---- what its --help says it writes: options whose value is a file, but for those that are read ----
 
-# outputs PROGRAM [COMMAND]: names of options
-read_options=' --a --b --input --inputs --text --golden --write --run --identify --topology --calibration --calibrate '
+# outputs PROGRAM [COMMAND]: names of options, but for those in $reads, which each tool has
 outputs() {
     "$programs/$1" ${2:-} --help | sed -n 's/^  \(--[a-z-]*\) \(FILE\|DIR\|PATH\|[^ ]*\.npy\)[^ ]* .*/\1/p' |
         while read -r option; do
-            case "$read_options" in *" $option "*) ;; *) echo "$option" ;; esac
+            case " $reads " in *" $option "*) ;; *) echo "$option" ;; esac
         done
 }
 
@@ -109,57 +109,11 @@ collide() {
     done
 }
 
-many='in/many/x-1.safetensors in/many/x-2.safetensors in/many/model.safetensors.index.json in/many/config.json'
-collide fp8conv "$many" in/many new
-collide fp8conv "$many" in/many --check
-collide fp8conv "$many" in/many new --verify
-collide fp8conv "$many" in/many/model.safetensors.index.json --check
-collide fp8conv in/one.safetensors in/one.safetensors new.safetensors
-collide fp8conv "" --codes
-collide ulpdiff "in/a.npy in/c.npy" in/a.npy in/c.npy
-collide ulpdiff "in/a.npy in/b.npy" in/a.npy in/a.npy --op matmul --inputs in/c.npy --inputs in/b.npy
-collide ulpdiff "in/z.npz in/o.safetensors" in/z.npz in/o.safetensors
-collide ulpdiff "$many" in/many in/many
-collide mxq "in/a.npy in/b.npy" in/a.npy in/b.npy
-collide shardplan in/model.json in/model.json
-collide shardplan in/model.json in/model.json --sweep batch=64,128
-collide probe "in/p/generation.txt in/p/README.md in/p/out/order_f32.npy" --identify in/p
-collide kernels/run in/a.npy softmax --input in/a.npy --generation trn2
-collide "srlab sums" ""
-collide "srlab logistic" "" --steps 1
-collide "srlab mlp" "" --steps 1
-collide "srlab char" in/text --text in/text --steps 1
-if [ -x "$programs/trnbench" ]; then
-    collide "trnbench matmul" "in/a.npy in/b.npy" --a in/a.npy --b in/b.npy --format f32
-    golden=$(cd in && ls -d golden/*.txt 2>/dev/null | head -n 1)
-    collide "trnbench convert" "${golden:+in/$golden}" --golden in/golden --quick
-    for command in activation sparse collective spec; do collide "trnbench $command" ""; done
-fi
-
-# ---- fp8conv's OUT: not with an input in it, nor with a report in it, nor as a report ----
-
-# beside LABEL ARGUMENTS...
-beside() {
-    fresh
-    "$program" "$@" >../out 2>../err
-    status=$?
-    refused "fp8conv $*"
-    cd ..
-}
-beside in/many in/many
-beside in/many in/many/ --force
-beside in/many/model.safetensors.index.json in/many --force
-beside in/one.safetensors in --force
-beside in/many in --force
-beside in/many new --json new/report.json
-beside in/many new --csv ./new
-beside in/one.safetensors new --json new
-beside in/many sub/new --json sub/new/report.json
-
 # ---- what could not be printed ----
 
 # unheard PROGRAM ARGUMENTS...: its standard output is a full disk, or closed
 unheard() {
+    [ -c /dev/full ] || return 0
     name=$1
     shift
     for to in /dev/full closed; do
@@ -172,63 +126,42 @@ unheard() {
     done
 }
 
-if [ -c /dev/full ]; then
-    for name in fp8conv ulpdiff mxq shardplan probe kernels/run cores/block cores/ring_attention cores/moe srlab \
-        trnbench conformance; do
-        [ -x "$programs/$name" ] || continue
-        unheard $name --help
-        unheard $name --version
+# Whatever the program is: what it says of itself, and of each command.
+unheard_manners() {
+    unheard "$1" --version
+    for command in '' $(commands_of "$1"); do
+        unheard "$1" $command --help
+        ! "$programs/$1" $command --help | grep -q '^  --schema ' || unheard "$1" $command --schema
     done
-    for name in fp8conv ulpdiff mxq shardplan conformance; do
-        [ ! -x "$programs/$name" ] || unheard $name --schema
-    done
-    for command in sums logistic mlp char; do
-        unheard srlab $command --help
-        unheard srlab $command --schema
-    done
-    if [ -x "$programs/trnbench" ]; then
-        for command in matmul convert activation sparse collective spec; do
-            unheard trnbench $command --help
-            unheard trnbench $command --schema
-        done
-        unheard trnbench spec --json -
-        unheard trnbench collective
-    fi
-    unheard fp8conv --codes
-    unheard fp8conv --codes --csv -
-    unheard fp8conv in/many --check
-    unheard fp8conv in/many new --json -
-    [ ! -e new ] && [ ! -e new.part ] || fail "fp8conv: OUT appeared, and nobody read the report"
-    unheard ulpdiff in/a.npy in/a.npy
-    unheard ulpdiff in/a.npy in/a.npy --json -
-    unheard mxq in/a.npy
-    unheard mxq --list
-    unheard mxq --theory
-    unheard shardplan in/model.json
-    unheard shardplan --assumptions
-    unheard shardplan in/model.json --sweep batch=64
-    unheard shardplan in/model.json --chips 4 --tornado --csv -
-    unheard probe --list
-    unheard probe --identify in/p
+}
+
+for tool in $(tools 'tool bench') kernels/run cores/block cores/ring_attention cores/moe conformance; do
+    ! built "$tool" || unheard_manners "$tool"
+done
+
+# ---- each tool ----
+
+many='in/many/x-1.safetensors in/many/x-2.safetensors in/many/model.safetensors.index.json in/many/config.json'
+each_tool collisions
+
+# ---- other programs ----
+
+if built kernels/run; then
+    reads=--input
+    collide kernels/run in/a.npy softmax --input in/a.npy --generation trn2
     unheard kernels/run --list
     unheard kernels/run softmax
-    unheard cores/block --ranks 2
-    unheard srlab sums
-    unheard srlab sums --csv -
-    for example in matmul ideal_activation; do
-        [ -x "$programs/$example" ] && "$programs/$example" >/dev/full 2>err &&
-            fail "examples/$example: exit 0, and nobody read what it printed"
-    done
 fi
-
-# A closed standard output is not the first file that a program opens.
-"$program" in/one.safetensors kept.safetensors >&- 2>err
-[ ! -e kept.safetensors ] || fail "fp8conv >&-: it went on"
+! built cores/block || unheard cores/block --ranks 2
+for example in matmul ideal_activation; do
+    [ -c /dev/full ] && [ -x "$programs/$example" ] && "$programs/$example" >/dev/full 2>err &&
+        fail "examples/$example: exit 0, and nobody read what it printed"
+done
 
 # ---- whoever reads a file says so: one place opens each kind ----
 
 (cd "$root" && grep -rnE '[^_a-z](fopen|open|freopen|app_open)\(' examples bench --include='*.c' --include='*.h' |
-    grep -vE '^examples/io/(mapped|npy|hf_config|output|stage)\.h:|/(proc|sys)/|^[^:]*:[0-9]+: \*') >opened
+    grep -vE '^examples/tools/common/io/(mapped|npy|hf_config|output|stage)\.h:|/(proc|sys)/|^[^:]*:[0-9]+: \*') >opened
 while IFS=: read -r file line text; do
     checks=$((checks + 1))
     sed -n "$((line > 6 ? line - 6 : 1)),${line}p" "$root/$file" | grep -q 'io_reading(\|/dev/null\|/sys/' ||

@@ -1,15 +1,13 @@
 #!/bin/sh
 # Programs that are ended at each of their steps, and whose disk is full from each of them on: afterwards the old or the
-# new is there, whole; lib/crash_points.py says what is asked. Level 1 takes some steps of each program and all around
-# the last ones, level 2 takes all.
+# new is there, whole; lib/crash_points.py says what is asked, and tests/cli/tools/TOOL.py of which runs. Level 1 takes
+# some steps of each program and all around the last ones, level 2 takes all.
 # Usage: tests/cli/crash_points.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
-lib=$(CDPATH= cd -- "$(dirname -- "$0")/lib" && pwd)
-MODELS=$(CDPATH= cd -- "$(dirname -- "$0")/../../examples/shardplan/models" && pwd)
-export MODELS
-program=$(CDPATH= cd -- "$1" && pwd)/fp8conv
-[ -x "$program" ] || { echo "SKIP crash_points: fp8conv was not built (cJSON or zlib is not installed)"; exit 0; }
-. "$lib/program.sh"
+root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
+programs=$(CDPATH= cd -- "$1" && pwd) || exit 1
+program=$programs/fp8conv
+. "$root/tests/cli/lib/program.sh"
 
 if ! command -v python3 >/dev/null || ! strace -f -o /dev/null true 2>/dev/null; then
     case " ${TRN_EXPECT_SKIPS:-} " in
@@ -22,7 +20,12 @@ fi
 
 most=8
 [ "${TRN_TEST_LEVEL:-1}" -ge 2 ] && most=0
-python3 "$lib/crash_points.py" "${program%/*}" $most || failed=1
+PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/cli/lib/crash_points.py" "$programs" "$root" $most || failed=1
+
+if [ ! -x "$program" ]; then
+    echo "SKIP fp8conv: it was not built"
+    exit $failed
+fi
 
 # No room for a second conversion: the old one is whole, and nothing else is there.
 mkdir full && cp -R start-first/in full/in && cd full || exit 1

@@ -5,15 +5,10 @@
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 programs=$(CDPATH= cd -- "$1" && pwd) || exit 1
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-failed=0 looked=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+program=$programs/manpages
+. "$root/tests/cli/lib/program.sh"
+. "$root/tests/cli/lib/tools.sh"
+looked=0
 
 version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
 
@@ -22,13 +17,10 @@ options() {
     sed 's/--[a-z-]*[.][.][.]//g' "$1" | tr -c 'A-Za-z0-9-' '\n' | grep -E '^--[a-z][a-z0-9-]*$' | sort -u
 }
 
-# helped PROGRAM: --help, and that of each subcommand
+# helped TOOL: --help, and that of each subcommand
 helped() {
-    "$1" --help
-    "$1" --help >top
-    cat top
-    sed -n "s/^  ${1##*/} \([a-z]*\) .*/\1/p; /^commands:/,/^\$/s/^  \([a-z]*\) .*/\1/p" top | sort -u >commands
-    while read -r command; do "$1" "$command" --help; done <commands
+    "$programs/$1" --help
+    for command in $(commands_of "$1"); do "$programs/$1" "$command" --help; done
 }
 
 # page FILE: what every page has
@@ -54,15 +46,15 @@ page() {
     fi
 }
 
-for tool in trnbench shardplan probe fp8conv ulpdiff srlab mxq modelrun; do
-    [ -x "$programs/$tool" ] || continue
-    [ "$tool" = trnbench ] && file=$root/bench/$tool.1 || file=$root/examples/$tool/$tool.1
+for tool in $(tools 'tool bench'); do
+    file=$(tool_page "$tool")
     if [ ! -f "$file" ]; then
         fail "${file#"$root/"} is missing"
         continue
     fi
+    built "$tool" || continue
     page "$file"
-    helped "$programs/$tool" >help 2>&1
+    helped "$tool" >help 2>&1
     options help >want
     sed 's/\\&//g; s/\\-/-/g; s/\\f[BIRP]/ /g' "$file" >plain
     options plain >got

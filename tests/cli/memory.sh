@@ -6,15 +6,19 @@
 # Usage: tests/cli/memory.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 programs=$(CDPATH= cd -- "$1" && pwd)
-data=$(pwd)/data
-models=$(CDPATH= cd -- ../examples/shardplan/models && pwd)
-lib=$(CDPATH= cd -- "$(dirname -- "$0")/lib" && pwd)
+root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
+data=$root/tests/data
+models=$root/examples/tools/shardplan/models
+lib=$root/tests/cli/lib
 program=$programs/memory
 . "$lib/program.sh"
-if grep -q __asan_init "$programs/probe"; then
-    echo "SKIP memory: the address sanitizer has an allocator of its own"
-    exit 0
-fi
+. "$lib/tools.sh"
+for tool in $(tools 'tool bench'); do
+    if [ -x "$programs/$tool" ] && grep -q __asan_init "$programs/$tool"; then
+        echo "SKIP memory: the address sanitizer has an allocator of its own"
+        exit 0
+    fi
+done
 if [ "${TRN_TEST_LEVEL:-1}" -ge 2 ]; then most=0 TRN_FAIL_EACH=4; else most=8 TRN_FAIL_EACH=1; fi
 export TRN_FAIL_EACH
 OMP_NUM_THREADS=1 # so that allocations come in one order
@@ -166,85 +170,26 @@ cp fp8.safetensors plain.safetensors shards
 echo '{"metadata": {"total_size": 14}, "weight_map": {"w": "fp8.safetensors", "w_scale": "fp8.safetensors",' \
     '"v": "plain.safetensors"}}' >shards/model.safetensors.index.json
 echo '{}' >shards/config.json
-i=0
-while [ $i -lt 20 ]; do
-    echo "the quick brown fox $i jumps over the lazy dog, and packs my box with five dozen jugs"
-    i=$((i + 1))
-done >text.txt
-"$programs/probe" --write tiles --generation trn1 >/dev/null && "$programs/probe" --run tiles 2>/dev/null ||
-    fail "probe does not write tiles"
 product="matmul --a $data/a_f4.npy --b $data/b_f4.npy --format f32 --system trn1.2xlarge --seconds 0 --peers none"
-# shellcheck disable=SC2086
-"$programs/trnbench" $product --out product.npy >/dev/null 2>&1 || fail "trnbench does not write product.npy"
-tiny='"model_type":"llama","vocab_size":7,"hidden_size":4,"intermediate_size":4,"num_hidden_layers":1,'
-tiny=$tiny'"num_attention_heads":1,"num_key_value_heads":1,"max_position_embeddings":8,"rms_norm_eps":1e-5'
-mkdir tiny && echo "{$tiny}" >tiny/config.json
-echo '1 2 3 4' >tokens.txt
-if [ -x "$programs/modelrun" ]; then
-    "$programs/modelrun" --random tiny/config.json --write-random model >/dev/null 2>&1 ||
-        fail 'modelrun does not write random weights'
+if built trnbench; then
+    # shellcheck disable=SC2086
+    "$programs/trnbench" $product --out product.npy >/dev/null 2>&1 || fail "trnbench does not write product.npy"
 fi
 here=$PWD
 
 # ---- the programs ----
 
 seconds=
-starve "o.safetensors x.csv" fp8conv "$here/fp8.safetensors" o.safetensors --force --verify --csv x.csv
-starve "" fp8conv "$here/shards" out --json x.json
-starve "out=shards x.json" fp8conv "$here/shards" out --force --mode ratio --json x.json
-starve "" fp8conv "$here/shards" out --quantize --scales channel
-starve "x.csv" fp8conv --codes --csv x.csv
-starve "x.json x.csv" ulpdiff "$data/b_f4.npy" "$data/b_f4.npy" --json x.json --csv x.csv
-starve "x.csv x.html" ulpdiff "$data/sharded" "$data/sharded" --csv x.csv --html x.html
-seconds='s/; [0-9.]* s$//'
-starve "x.json" ulpdiff "$here/product.npy" "$here/product.npy" --json x.json --op matmul \
-    --inputs "$data/a_f4.npy" "$data/b_f4.npy"
-seconds=
-starve "" ulpdiff "$data/deflated.npz" "$data/deflated.npz"
-starve "y.json y.html y.svg y.csv" mxq --gaussian 64 --format mxint8 --json y.json --report y.html --svg y.svg \
-    --csv y.csv
-starve "y.csv" mxq "$data/a_f4.npy" --format mxfp4 --csv y.csv
-starve "p.csv p.json p.html t.json" shardplan "$models/llama-3-8b.json" --tp 8 --top 1 --csv p.csv --json p.json \
-    --html p.html --trace t.json
-starve "s.csv s.html" shardplan "$models/llama-3-8b.json" --chips 4 --sweep link_rate=1,2 --csv s.csv --html s.html
-starve "t.json t.html" shardplan "$models/llama-3-8b.json" --chips 4 --tornado --json t.json --html t.html
-starve "s.json s.csv s.html s.svg" srlab sums --json s.json --csv s.csv --html s.html --svg s.svg
-seconds='s/"*seconds": [^,}]*//g; s/[0-9.]* s$//; s/, [0-9.]* s / /; s/\( *[0-9]*[.][0-9]\)\{2\}$//'
-seconds="$seconds; s/\(<td> *[0-9]*[.][0-9]<.td>\)\{2\}<.tr>//"
-starve "s.json" srlab logistic --steps 2 --json s.json
-starve "s.json s.html" srlab mlp --arms f32,bf16-sr --steps 2 --json s.json --html s.html
-starve "s.csv" srlab char --text "$here/text.txt" --width 32 --layers 1 --heads 2 --context 16 --steps 1 \
-    --arms f32,fp8-sr --words 1 --csv s.csv
-seconds='s/"seconds": [^,}]*//; s/"peak_bytes": [0-9]*//; s/^\(\(f32\|bf16\)\(,[^,]*\)\{7\}\),[^,]*/\1/'
-seconds="$seconds; s/[0-9.]* MB of memory.*//; s/<b>[0-9.]* MB<.b><span>of memory//; s/ *[0-9.e-]*\$//"
-starve "m.csv m.json m.html" modelrun "$here/model" --tokens "$here/tokens.txt" --setting bf16 --csv m.csv \
-    --json m.json --html m.html
-seconds=
-starve "" modelrun --random "$here/tiny/config.json" --write-random fresh
-starve "" probe --write tiles
-starve "tiles=tiles" probe --write tiles --force
-starve "tiles=tiles" probe --run tiles --force
-starve "x.json" probe --identify "$here/tiles" --json x.json
+each_tool memory
+
+# ---- other programs ----
+
 starve "one.csv k.json tr.json k.svg" kernels/run softmax --size rows=8 --generation trn2 --csv one.csv --json k.json \
     --trace tr.json --svg k.svg
 starve "one.csv" kernels/run mlp_mxfp8 --size rows=2 --size columns=128 --size hidden=512 --csv one.csv
 starve "k.json tr.json" cores/block --ranks 1 --tokens 2 --width 4 --head 2 --ffn 4 --json k.json --trace tr.json
 starve "k.json" cores/ring_attention --ranks 1 --tokens 2 --head 2 --json k.json
 starve "k.json" cores/moe --ranks 1 --top 1 --tokens 2 --width 4 --ffn 2 --json k.json
-starve "m.csv m.json m.html" trnbench matmul --shape 2x2x2 --format f32 --system trn1.2xlarge --csv m.csv \
-    --json m.json --report m.html --no-host
-seconds='s/.*//' # it measures: only how many lines there are
-# shellcheck disable=SC2086
-starve "C.npy" trnbench $product --out C.npy
-seconds=
-starve "c.csv" trnbench spec --csv c.csv --system trn1.2xlarge
-starve "c.csv c.json" trnbench collective -b 64 -e 64 --chips 0-3 --check --csv c.csv --json c.json
-starve "c.csv c.json" trnbench collective -b 64 -e 64 --groups "0-3,12-15;4-11" --algorithm all --csv c.csv \
-    --json c.json
-starve "s.csv" trnbench sparse --pattern 4:16 --shape 8x8x48 --check --csv s.csv
-starve "a.csv" trnbench activation --function exp --check --between 0 --size 64 --csv a.csv
-starve "c.csv c.json" trnbench convert --from f32 --to mxfp4 --check-only --size 4096 --peers none --csv c.csv \
-    --json c.json
 seconds='s/"*seconds": [^,}]*//g; s/,[^,]*$//; s/in [0-9.]* s//; s/<td[^>]*>[0-9.e-]*<.tr>//'
 starve "c.json c.csv c.html" conformance --only fp8.codes --json c.json --csv c.csv --html c.html
 starve "c.csv" conformance --only format.encode.float4_e2m1fn.portable --csv c.csv

@@ -3,7 +3,7 @@
 # mistake. Usage: tests/cli/shardplan.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 topologies=$(CDPATH= cd -- "$(dirname -- "$0")/../../examples/topologies" && pwd) || exit 1
-models=$(CDPATH= cd -- "$(dirname -- "$0")/../../examples/shardplan/models" && pwd)
+models=$(CDPATH= cd -- "$(dirname -- "$0")/../../examples/tools/shardplan/models" && pwd)
 program=$1/shardplan
 [ -x "$program" ] || { echo "SKIP shardplan: it was not built (cJSON is not installed)"; exit 0; }
 . "$(dirname -- "$0")/lib/program.sh"

@@ -8,10 +8,10 @@ cd "$root" || exit 1
 known=tests/house/analysis.txt
 : >"$scratch/found"
 library='-std=c11 -I. -Itests -DTRN_SPLIT=1 -DTRN_IMPLEMENTATION=1'
-program="-std=c11 -I. -Iexamples -Itests -DTRN_SPLIT=1 -DTRN_SOURCE_DIR=\"\" -DTRN_DATA_DIR=\"\" -DTRN_GOLDEN_DIR=\"\""
-programs=$(ls examples/app/*.c examples/fp8conv/*.c examples/ulpdiff/*.c examples/mxq/*.c examples/shardplan/*.c \
-    examples/srlab/*.c examples/probe/*.c examples/kernels/*.c examples/cores/*.c examples/python/*.c \
-    tests/fuzz/fuzz_*.c)
+program="-std=c11 -I. -Iexamples -Iexamples/tools -Iexamples/tools/common -Itests -DTRN_SPLIT=1"
+program="$program -DTRN_SOURCE_DIR=\"\" -DTRN_DATA_DIR=\"\" -DTRN_GOLDEN_DIR=\"\""
+programs=$(ls examples/tools/*/*.c examples/tools/common/*/*.c examples/kernels/*.c examples/cores/*.c \
+    examples/python/*.c tests/fuzz/fuzz_*.c)
 
 # keep TOOL PATTERN: lines of gcc's kind, "FILE:LINE:...: warning: TEXT [CHECK]", as "TOOL CHECK FILE:LINE TEXT".
 keep() {

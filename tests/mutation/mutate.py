@@ -204,7 +204,8 @@ def checked_by_compiler(texts, mutants):
     top = "".join("#define %s\n" % name for name in defined) + '#include "trnmath/trnmath.h"\n'
     put(probe, (top + shims).encode())
     command = ["gcc", "-std=c11", "-fsyntax-only", "-fmax-errors=0", "-DTRN_NO_INTRINSICS=1", "-I" + str(TREE),
-               "-I" + str(TREE / "examples"), "-include", str(HERE / "mutant.h"), *WARNINGS.split(";"), str(probe)]
+               "-I" + str(TREE / "examples/tools/common"), "-include", str(HERE / "mutant.h"), *WARNINGS.split(";"),
+               str(probe)]
     for _ in range(12):
         where, woven = weave(texts, mutants)
         done = subprocess.run(command, capture_output=True, text=True)

@@ -1,4 +1,5 @@
-/* scratch.h - what the tests of examples/io share: the files of tests/data, and a folder made anew for each test.
+/* scratch.h - what the tests of examples/tools/common/io share: the files of tests/data, and a folder made anew for
+ * each test.
  * SPDX-License-Identifier: MIT
  *
  * After cmocka.h, and after _POSIX_C_SOURCE has been defined.

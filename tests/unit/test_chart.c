@@ -1,4 +1,5 @@
-/* test_chart.c - the pictures of examples/app/chart.h: well-formed XML whatever they are given, gaps, ticks, escapes.
+/* test_chart.c - the pictures of examples/tools/common/app/chart.h: well-formed XML whatever they are given, gaps,
+ * ticks, escapes.
  * SPDX-License-Identifier: MIT
  */
 #define _POSIX_C_SOURCE 200809L

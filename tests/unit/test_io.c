@@ -1,5 +1,5 @@
-/* test_io.c - what all readers and writers of examples/io share: mapped files, files that appear whole or not at all,
- * and arrays from whatever holds them.
+/* test_io.c - what all readers and writers of examples/tools/common/io share: mapped files, files that appear whole or
+ * not at all, and arrays from whatever holds them.
  * SPDX-License-Identifier: MIT
  */
 #define _POSIX_C_SOURCE 200809L

@@ -496,7 +496,7 @@ static void shipped_configurations(void **state)
         char path[512], why[HF_WHY];
         trn_model model;
         trn_model_size size;
-        snprintf(path, sizeof path, "%s/examples/shardplan/models/%s.json", TRN_SOURCE_DIR, name[i]);
+        snprintf(path, sizeof path, "%s/examples/tools/shardplan/models/%s.json", TRN_SOURCE_DIR, name[i]);
         if (!hf_config_read(path, &model, why)) fail_msg("%s", why);
         assert_string_equal(model.name, name[i]);
         assert_int_equal(trn_model_size_of(&model, &size, NULL), TRN_OK);
@@ -520,7 +520,7 @@ static void published_sizes(void **state)
         char path[512], why[HF_WHY];
         trn_model model;
         trn_model_size size;
-        snprintf(path, sizeof path, "%s/examples/shardplan/models/%s.json", TRN_SOURCE_DIR, row[i].name);
+        snprintf(path, sizeof path, "%s/examples/tools/shardplan/models/%s.json", TRN_SOURCE_DIR, row[i].name);
         if (!hf_config_read(path, &model, why)) fail_msg("%s", why);
         assert_int_equal(trn_model_size_of(&model, &size, NULL), TRN_OK);
         near(size.total, 1e9 * row[i].total, 0.01, row[i].name);
@@ -620,7 +620,7 @@ static void encoders(void **state)
         assert_int_equal(model.longest, strcmp(row[i].type, "vit") == 0 ? 14 * 14 + 1 : 512);
     }
     for (int i = 0; i < 2; i++) {
-        snprintf(text, sizeof text, "%s/examples/shardplan/models/%s.json", TRN_SOURCE_DIR, shipped[i]);
+        snprintf(text, sizeof text, "%s/examples/tools/shardplan/models/%s.json", TRN_SOURCE_DIR, shipped[i]);
         if (!hf_config_read(text, &model, why)) fail_msg("%s", why);
         assert_int_equal(trn_model_size_of(&model, &size, NULL), TRN_OK);
         near(size.total, total[i], 0, shipped[i]);
@@ -636,7 +636,7 @@ static void recommenders(void **state)
     trn_model model;
     trn_model_size size;
     char text[512], why[HF_WHY];
-    snprintf(text, sizeof text, "%s/examples/shardplan/models/dlrm.json", TRN_SOURCE_DIR);
+    snprintf(text, sizeof text, "%s/examples/tools/shardplan/models/dlrm.json", TRN_SOURCE_DIR);
     if (!hf_config_read(text, &model, why)) fail_msg("%s", why);
     assert_int_equal(trn_model_size_of(&model, &size, NULL), TRN_OK);
     near(size.embeddings, 204184588.0 * 128, 0, "rows");

@@ -276,8 +276,8 @@ static void tables_are_made(void **state)
         return;
     }
     if (system("python3 '" TRN_SOURCE_DIR "/scripts/unicode_tables.py' | cmp - '" TRN_SOURCE_DIR
-               "/examples/io/unicode_data.h'") != 0)
-        fail_msg("examples/io/unicode_data.h is not what scripts/unicode_tables.py makes");
+               "/examples/tools/common/io/unicode_data.h'") != 0)
+        fail_msg("examples/tools/common/io/unicode_data.h is not what scripts/unicode_tables.py makes");
 }
 
 int main(void)

@@ -1,11 +1,11 @@
-"""Computes, from the table of examples/app/colours.c, that its colours can be read and told apart.
+"""Computes, from the table of examples/tools/common/app/colours.c, that its colours can be read and told apart.
 
 Text reaches a contrast of 4.5:1 (WCAG 2.1) on every background of its theme, and marks reach 3:1. The colours of lines,
 bars and cells, f0 to f5, lie at least FAR apart (CIEDE2000) for eyes that see all colours and for eyes that lack one
 kind of cone: protanopia, deuteranopia and tritanopia, simulated after Machado, Oliveira and Fernandes (2009), with
 their matrices for a severity of 1.
 
-    python3 check_colours.py examples/app/colours.c
+    python3 check_colours.py examples/tools/common/app/colours.c
 """
 
 import itertools, math, re, sys

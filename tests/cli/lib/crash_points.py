@@ -6,7 +6,7 @@ the n-th and all that follow fail as on a full disk (error=ENOSPC). After that
   - each output is the old one or the new one, byte for byte; before the first of them moved, all are the old ones;
     after a kill, all are the old ones or all are the new ones;
   - the same command once more succeeds, makes the new ones, and nothing is left beside them.
-Usage: crash_points.py PROGRAMS MOST, in an empty directory: at most so many steps of each command, evenly, and those
+Usage: crash_points.py PROGRAMS ROOT MOST, in an empty directory: at most so many steps of each command, evenly, and those
 around the first and the last that moves an output; 0: all.
 """
 import fcntl
@@ -20,9 +20,11 @@ import subprocess
 import sys
 import time
 
+import tools
+
 CALLS = ('write pwrite64 writev rename renameat renameat2 fsync fdatasync openat mkdir mkdirat unlink unlinkat rmdir '
          'ftruncate fchmod chmod close wait4 setsid').split()
-programs, most = os.path.abspath(sys.argv[1]), int(sys.argv[2])
+programs, ROOT, most = os.path.abspath(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 environment = dict(os.environ, ASAN_OPTIONS='detect_leaks=0', OMP_NUM_THREADS='1')  # leaks cannot be sought under strace
 failures = 0
 
@@ -211,115 +213,33 @@ def put(name):
     return make
 
 
-def converted(shards, mode):
-    def make(folder):
-        sharded(f'{folder}/other', shards)
-        done = run(['fp8conv', 'other', 'out', '--mode', mode], folder)
-        assert done.returncode == 0, done.stderr
-        shutil.rmtree(f'{folder}/other')
-    return make
-
-
-def model(folder):
-    sharded(f'{folder}/in', 3)
-
-
 def two_arrays(folder):
     array(f'{folder}/a.npy', 500, 0.1)
     array(f'{folder}/b.npy', 500, 0.1001)
 
 
-def questions(folder):
-    assert run(['probe', '--write', 'p', '--generation', 'trn1'], folder).returncode == 0
+REPORTS = ['--csv', 'r.csv', '--json', 'r.json']
 
 
-def answers(folder):
-    questions(folder)
-    assert run(['probe', '--run', 'p', '--numerics', 'chains=1'], folder).returncode == 0
+def old_reports():
+    return [put('r.csv'), put('r.json')]
 
 
-def configuration(folder):
-    size = {'vocab_size': 7, 'hidden_size': 4, 'intermediate_size': 4, 'num_hidden_layers': 1, 'rms_norm_eps': 1e-5,
-            'num_attention_heads': 1, 'num_key_value_heads': 1, 'max_position_embeddings': 8}
-    with open(f'{folder}/c.json', 'w') as file:
-        json.dump({'model_type': 'llama', **size}, file)
+def replaced(name, command, inputs, *makers):
+    """A case of reports that were there already."""
+    names = [command[i + 1] for i, word in enumerate(command) if word in ('--csv', '--json', '--svg', '--html', '--trace')]
+    return dict(name=name, command=command, inputs=inputs, outputs=names, force=True, less=2,
+                start=start(re.sub(r'\W', '-', name), *old_reports(), *makers))
 
 
 def cases():
-    reports = ['--csv', 'r.csv', '--json', 'r.json']
-    old = [put('r.csv'), put('r.json')]
-    convert = ['fp8conv', 'in', 'out', '--threads', '1', '--verify']
-    several = {
-        'fp8conv --codes': (['fp8conv', '--codes'] + reports, [], old),
-        'ulpdiff': (['ulpdiff', 'a.npy', 'b.npy', '--fail-above-rel', '1', '--html', 'r.html'] + reports,
-                    ['a.npy', 'b.npy'], old + [two_arrays]),
-        'mxq': (['mxq', 'a.npy', '--format', 'mxfp4', '--svg', 'r.svg', '--threads', '1'] + reports, ['a.npy'],
-                old + [two_arrays]),
-        'srlab sums': (['srlab', 'sums', '--svg', 'r.svg', '--html', 'r.html'] + reports, [], old),
-        'trnbench spec': (['trnbench', 'spec'] + reports, [], old),
-        'shardplan': (['shardplan', os.environ['MODELS'] + '/llama-3-70b.json', '--trace', 'r.trace'] + reports, [], old),
-        'kernels': (['kernels/run', 'matmul', '--generation', 'trn2', '--svg', 'r.svg'] + reports, [], old),
-    }
-    yield dict(name='fp8conv, first run', command=convert + reports, inputs=['in'], outputs=['out', 'r.csv', 'r.json'],
-               force=False, start=start('first', model, *old))
-    yield dict(name='fp8conv --force over another sharding', command=convert + ['--force'] + reports, inputs=['in'],
-               outputs=['out', 'r.csv', 'r.json'], force=True,
-               start=start('force', model, converted(2, 'ratio'), *old))
-    yield dict(name='fp8conv, one file', command=['fp8conv', 'x.safetensors', 'y', '--threads', '1', '--force'],
-               inputs=['x.safetensors'], outputs=['y'], force=True,
-               start=start('file', lambda f: checkpoint(f'{f}/x.safetensors', {'w': ('F8_E4M3', [64], codes(1, 64))}),
-                           put('y')))
-    yield dict(name='probe --write', command=['probe', '--write', 'p', '--generation', 'trn1'], inputs=[], outputs=['p'],
-               force=False, start=start('probe'))
-    yield dict(name='probe --run --force', command=['probe', '--run', 'p', '--force'],
-               inputs=['p/in', 'p/generation.txt'], outputs=['p/out'], force=True, start=start('run', answers))
-    if os.path.exists(f'{programs}/modelrun'):
-        yield dict(name='modelrun --write-random', command=['modelrun', '--random', 'c.json', '--write-random', 'm'],
-                   inputs=['c.json'], outputs=['m'], force=False, less=2, start=start('random', configuration))
-    for name, (command, inputs, makers) in several.items():
-        if not os.path.exists(f'{programs}/{command[0]}'):
-            continue
-        names = [command[i + 1] for i, word in enumerate(command) if word in ('--csv', '--json', '--svg', '--html',
-                                                                             '--trace')]
-        yield dict(name=name, command=command, inputs=inputs, outputs=names, force=True, less=2,
-                   start=start(re.sub(r'\W', '-', name), *makers))
+    for tool, of_tool in tools.asked(ROOT, 'crash_points', globals(), fail):
+        if os.path.exists(f'{programs}/{tool}'):
+            yield from of_tool()
+    if os.path.exists(f'{programs}/kernels/run'):
+        yield replaced('kernels', ['kernels/run', 'matmul', '--generation', 'trn2', '--svg', 'r.svg'] + REPORTS, [])
 
 
-# ---- two runs into one OUT ----
-
-def refused(folder, sentence, *words):
-    done = run(['fp8conv', 'in', 'out', *words], folder)
-    if done.returncode != 2 or sentence not in done.stderr.decode():
-        fail(f'two runs: exit {done.returncode}, {done.stderr.decode()}')
-
-
-def two_runs():
-    folder = start('two', model)
-    slow = ['strace', '-f', '-qq', '-o', '/dev/null', '-e', 'inject=fsync:delay_enter=3000000:when=1']
-    first = subprocess.Popen(slow + [f'{programs}/fp8conv', 'in', 'out'], cwd=folder, env=environment,
-                             stdout=subprocess.DEVNULL)
-    for _ in range(1000):
-        if os.path.exists(f'{folder}/out.part/lock'):
-            break
-        time.sleep(.005)
-    refused(folder, 'fp8conv: out: another run is writing it (out.part)')
-    if first.wait() != 0 or sorted(os.listdir(folder)) != ['in', 'out']:
-        fail(f'two runs: the first one failed, or left something: {os.listdir(folder)}')
-    whole = digest(f'{folder}/out')
-    refused(folder, 'fp8conv: out: it is there already; --force replaces it')
-    os.mkdir(f'{folder}/out.part')
-    with open(f'{folder}/out.part/lock', 'w') as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        refused(folder, 'fp8conv: out: another run is writing it (out.part)', '--force')
-    os.rename(f'{folder}/out.part/lock', f'{folder}/out.part/mine')
-    refused(folder, 'fp8conv: out: out.part is in the way, and not what a run left; remove it', '--force')
-    if digest(f'{folder}/out') != whole or os.listdir(f'{folder}/out.part') != ['mine']:
-        fail('two runs: something else was touched')
-
-
-if not programs or not os.path.exists(f'{programs}/fp8conv'):
-    sys.exit('fp8conv was not built')
-two_runs()
 total = sum(all_points(case) for case in cases())
 print(f'{total} points')
 sys.exit(1 if failures else 0)

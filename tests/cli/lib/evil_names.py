@@ -1,6 +1,6 @@
 """Text from files and command lines that is more than text, through every tool; run by tests/cli/evil_names.sh.
 
-    evil_names.py PROGRAMS ROOT TOOL...
+    evil_names.py PROGRAMS ROOT
 
 Each name goes in as a value of every option, as a file that is not there, as the name of a file, and inside of files.
 What comes out: on a terminal no control character but the newline, nothing that is no UTF-8, nothing that turns writing
@@ -21,7 +21,9 @@ import unicodedata
 import xml.etree.ElementTree
 import zipfile
 
-PROGRAMS, ROOT, TOOLS = sys.argv[1], sys.argv[2], sys.argv[3:]
+import tools
+
+PROGRAMS, ROOT = sys.argv[1:]
 MARKUP = '<script>alert(1)</script><img src=x onerror=alert(2)>"\'&amp;]]>'
 NAMES = {
     'title': 'a\x1b]0;owned\x07b', 'colour': 'a\x1b[31mb', 'c1': 'a\x9b31mb', 'return': 'good\rbad', 'newline': 'one\ntwo: 3',
@@ -233,162 +235,37 @@ def chunks(pieces, most):
     yield name
 
 
-# ---- the tools ----
+def networks():
+    """A topology for each name, one after the other in the same file."""
+    with open(os.path.join(ROOT, 'examples/topologies/trn1.32xlarge.txt'), encoding='utf-8') as file:
+        net = file.read()
+    for name in chunks(PIECES, 60):
+        with open('net.txt', 'w', encoding='utf-8', newline='') as out:
+            out.write(re.sub('^name = .*', lambda _: 'name = ' + name, net, flags=re.M))
+        yield 'net.txt'
 
-def fp8conv():
-    safetensors('e.safetensors', fp8(ALL))
-    reports = ['--csv', 'r.csv', '--json', 'r.json']
-    whole = [n + '.weight' for n in ALL]
-    run('fp8conv', 'e.safetensors', 'o.safetensors', '--each', '--verify', '--force', *reports, whole=whole)
-    run('fp8conv', 'e.safetensors', '--check', '--each')
-    run('fp8conv', 'e.safetensors', '--advise')
-    run('fp8conv', FILE + '.safetensors', '--check', *reports, whole=[FILE + '.safetensors'])
-    checkpoint(FILE + '.d', PIECES, {'model_type': MARKUP, 'architectures': [FILE], 'quantization_config': {
-        'quant_method': 'fp8', 'modules_to_not_convert': PIECES[2:6], 'x': FILE}})
-    run('fp8conv', FILE + '.d', FILE + '.o', '--force', '--verify', *reports, whole=[FILE + '.d'])
-    run('fp8conv', FILE + '.d', FILE + '.o', '--force')
-    run('fp8conv', FILE + '.d', FILE + '.o', status=(2,))
-    quants = [{'quant_method': FILE}, {'quant_method': 'fp8', 'weight_block_size': [FILE, 3]},
-              {'quant_method': 'compressed-tensors', 'config_groups': {FILE: {'targets': [MARKUP], 'weights': {'num_bits': FILE}}}},
-              {'quant_method': 'gptq', 'checkpoint_format': FILE, 'dynamic': {'-:' + FILE: {}}}]
-    for quant in quants:
-        checkpoint(FILE + '.d', PIECES[:2], {'model_type': FILE, 'quantization_config': quant})
-        run('fp8conv', FILE + '.d', '--check', status=(0, 2))
-    for name in (''.join(PIECES), LONG):  # a matrix without a scale, and what stands beside it
-        safetensors('n.safetensors', {name: ('F8_E4M3', [4, 32], CODES), name + '_qscale': ('F32', [1], b'\0\0\0?')})
-        run('fp8conv', 'n.safetensors', '--check', status=(0, 2))
-    gguf('e.gguf', [n.encode()[:60] for n in PIECES])
-    run('fp8conv', 'e.gguf', 'g.safetensors', '--gguf', 'bf16', '--force', '--verify')
-    gguf('e.gguf', [BAD])
-    run('fp8conv', 'e.gguf', 'g.safetensors', '--gguf', 'bf16', '--force', status=(2,))
+
+def broken(*command):
+    """The command refuses bad.safetensors, whose header says each of these."""
     for raw in (b'{"a\\u0000b": 1}', b'{"' + BAD + b'": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}}',
                 json.dumps({FILE: {'dtype': FILE, 'shape': [], 'data_offsets': [0, 4]}}).encode(),
                 json.dumps({FILE: {FILE: 3}}).encode(), json.dumps({'__metadata__': {FILE: 3}}).encode(),
                 b'{"a": {"dtype": "\x1b]0;x\x07"}}', FILE.encode()):
         safetensors('bad.safetensors', {}, raw=raw)
-        run('fp8conv', 'bad.safetensors', '--check', status=(2,))
-        run('mxq', 'bad.safetensors', status=(2,))
-        run('ulpdiff', 'bad.safetensors', 'bad.safetensors', status=(2,))
+        run(*command, status=(2,))
 
 
-def ulpdiff():
-    safetensors('f.safetensors', {n: ('F32', [2, 8], struct.pack('<16f', *range(16))) for n in ALL})
-    safetensors('g.safetensors', {n: ('F32', [2, 8], struct.pack('<16f', *[1.001 * i for i in range(16)])) for n in ALL})
-    reports = ['--csv', 'r.csv', '--json', 'r.json', '--html', 'r.html']
-    run('ulpdiff', 'f.safetensors', 'g.safetensors', '--all', *reports, status=(0, 1), whole=ALL)
-    run('ulpdiff', 'f.safetensors', 'g.safetensors', '--fail-above', '0', status=(1,))
-    run('ulpdiff', FILE + '.npy', 'b.npy', *reports, status=(0, 1))
-    run('ulpdiff', FILE + '.npy', FILE + '.npy', '--op', 'cast', '--inputs', FILE + '.npy', '--html', 'r.html')
-    run('ulpdiff', FILE + '.npy', FILE + '.npy', '--op', 'activation', '--function', 'exp', '--inputs', FILE + '.npy',
-        status=(0, 1, 2))
-    with zipfile.ZipFile('z.npz', 'w') as out:
-        for n in PIECES:
-            out.writestr(n + '.npy', npy(None))
-    run('ulpdiff', 'z.npz', 'z.npz', *reports, status=(0, 2))
-    run('ulpdiff', 'f.safetensors', 'e.safetensors', status=(1, 2))
-
-
-def mxq():
-    reports = ['--csv', 'r.csv', '--json', 'r.json', '--report', 'r.html', '--svg', 'r.svg']
-    run('mxq', 'f.safetensors', '--format', 'mxfp4', *reports, whole=[n for n in ALL])
-    run('mxq', 'f.safetensors', '--format', 'mxint8', '--each')
-    run('mxq', FILE + '.npy', '--format', 'mxfp4', *reports)
-    run('mxq', 'e.safetensors', '--format', 'mxfp4')
-
-
-def modelrun():
-    with open('c.json', 'w', encoding='utf-8') as out:
-        json.dump({'model_type': 'llama', 'vocab_size': 7, 'hidden_size': 4, 'intermediate_size': 4, 'num_hidden_layers': 1,
-                   'rms_norm_eps': 1e-5, 'num_attention_heads': 1, 'num_key_value_heads': 1,
-                   'max_position_embeddings': 8}, out)
-    model, tokens = FILE + '.m', FILE + '.t'
-    run('modelrun', '--random', 'c.json', '--write-random', model)
-    with open(tokens, 'w', encoding='utf-8') as out:
-        out.write('1 2 3\n')
-    run('modelrun', model, '--tokens', tokens, '--setting', 'bf16', '--setting', 'bf16,act=ideal', '--csv', 'r.csv', '--json', 'r.json',
-        '--html', 'r.html', whole=[model])
-    run('modelrun', model, '--tokens', tokens, '--setting', 'bf16')
-    run('modelrun', model, '--tokens', tokens, '--setting', 'f32', '--generate', '2')
-    with open(os.path.join(model, 'config.json'), encoding='utf-8') as file:
-        config = json.load(file)
-    for key in ('model_type', 'hidden_act', 'rope_scaling', 'layer_types', 'vocab_size'):
-        other = dict(config, **{key: {'rope_scaling': {'type': FILE}, 'layer_types': [FILE]}.get(key, FILE)})
-        with open(os.path.join(model, 'config.json'), 'w', encoding='utf-8') as out:
-            json.dump(other, out, ensure_ascii=False)
-        run('modelrun', model, '--tokens', tokens, '--setting', 'bf16', status=(0, 2))
-    with open(os.path.join(model, 'config.json'), 'w', encoding='utf-8') as out:
-        json.dump(config, out)
-    # A tokenizer whose tokens steer a terminal, and whose parts have names nobody knows.
-    letters = {chr(256 + i) if i < 33 else chr(i): i for i in (27, 10, 13, 93, 48)}
-    made = {'model': {'type': 'BPE', 'vocab': dict(letters, **{FILE: 5, 'x': 6}), 'merges': []},
-            'pre_tokenizer': {'type': 'ByteLevel', 'add_prefix_space': False, 'use_regex': False},
-            'decoder': {'type': 'ByteLevel'}}
-    made['model']['vocab'] = {k: i for i, k in enumerate(made['model']['vocab'])}
-    for wrong in ({}, {'normalizer': {'type': FILE}}, {'post_processor': {'type': FILE}}, {'pre_tokenizer': {'type': FILE}},
-                  {'model': {'type': FILE}}, {'pre_tokenizer': {'type': 'Split', 'pattern': {'Regex': '(?<' + FILE},
-                                                               'behavior': 'Isolated', 'invert': False}}):
-        with open(os.path.join(model, 'tokenizer.json'), 'w', encoding='utf-8') as out:
-            json.dump(dict(made, **wrong), out)
-        with open('words', 'wb') as out:
-            out.write(b'\x1b]0\x1b')
-        run('modelrun', model, '--text', 'words', '--generate', '3', '--setting', 'f32', status=(0, 2), tabs=True)
-
-
-def shardplan():
-    with open(os.path.join(ROOT, 'examples/shardplan/models/llama-3-8b.json'), encoding='utf-8') as file:
-        model = json.load(file)
-    with open(os.path.join(ROOT, 'examples/topologies/trn1.32xlarge.txt'), encoding='utf-8') as file:
-        net = file.read()
-    with open(FILE + '.json', 'w', encoding='utf-8') as out:
-        json.dump(model, out)
-    for name in chunks(PIECES, 60):
-        with open('net.txt', 'w', encoding='utf-8', newline='') as out:
-            out.write(re.sub('^name = .*', lambda _: 'name = ' + name, net, flags=re.M))
-        run('shardplan', FILE + '.json', '--topology', 'net.txt', '--top', '1', '--tp', '8', '--batch', '64', '--csv', 'r.csv',
-            '--json', 'r.json', '--html', 'r.html', status=(0, 2))
-        run('trnbench', 'collective', '--topology', 'net.txt', '-b', '64', '-e', '64', '--csv', 'r.csv', '--json', 'r.json',
-            status=(0, 2))
-    run('shardplan', FILE + '.json', '--tp', '8', '--top', '1', '--trace', 'r.json')
-    run('shardplan', FILE + '.json', '--tp', '8', '--top', '1', '--html', 'r.html')
-    for key in ('model_type', 'num_hidden_layers', 'architectures'):
-        with open('m.json', 'w', encoding='utf-8') as out:
-            json.dump(dict(model, **{key: [FILE] if key == 'architectures' else FILE}), out)
-        run('shardplan', 'm.json', status=(0, 2))
-
-
-def probe():
-    run('probe', '--write', FILE + '.p', '--generation', 'trn1')
-    run('probe', '--run', FILE + '.p')
-    run('probe', '--identify', FILE + '.p', '--json', 'r.json')
-    with open(FILE + '.p/generation.txt', 'w', encoding='utf-8') as out:
-        out.write(FILE + '\n')
-    run('probe', '--identify', FILE + '.p', status=(2,))
-
-
-def srlab():
-    with open(FILE + '.words', 'w', encoding='utf-8', newline='') as out:
-        out.write(('the quick brown\x1b]0;x\x07 <b>fox</b> \u202ejumps\r\n' * 60))
-    run('srlab', 'char', '--text', FILE + '.words', '--width', '32', '--layers', '1', '--heads', '2', '--context', '16',
-        '--steps', '1', '--words', '8', '--arms', 'f32', '--csv', 'r.csv', '--json', 'r.json', '--html', 'r.html', '--svg',
-        'r.svg')
-
-
-def trnbench():
-    npy(FILE + '.a.npy', 8, 8)
-    run('trnbench', 'matmul', '--a', FILE + '.a.npy', '--b', FILE + '.a.npy', '--format', 'f32', '--system', 'trn1.2xlarge',
-        '--no-host', '--csv', 'r.csv', '--json', 'r.json', '--report', 'r.html')
-    with open(FILE + '.log', 'w', encoding='utf-8') as out:
-        out.write(f'# {FILE}\n#  size count type redop root time\n {FILE} 16 {MARKUP} sum -1 3\n')
-    run('trnbench', 'collective', '--calibrate', FILE + '.log', status=(0, 2))
-
+# ---- the tools: tests/cli/tools/TOOL.py; and other programs ----
 
 def others():
-    """Programs without a page of their own: kernels, cores."""
+    if not os.path.exists(os.path.join(PROGRAMS, 'kernels/run')):
+        return
     npy(FILE + '.k.npy', 8, 64)
     run('kernels/run', 'softmax', '--input', FILE + '.k.npy', '--generation', 'trn2', '--csv', 'r.csv', '--json', 'r.json',
         '--svg', 'r.svg', '--trace', 'r.trace.json')
     run('kernels/run', FILE, status=(2,))
-    run('cores/block', FILE, status=(2,))
+    if os.path.exists(os.path.join(PROGRAMS, 'cores/block')):
+        run('cores/block', FILE, status=(2,))
 
 
 # ---- any tool, whatever its options are ----
@@ -416,18 +293,17 @@ def manners(tool):
         run(*words, BAD + LONG.encode(), status=(1, 2))
 
 
-KNOWN = {'fp8conv': fp8conv, 'ulpdiff': ulpdiff, 'mxq': mxq, 'modelrun': modelrun, 'shardplan': shardplan, 'probe': probe,
-         'srlab': srlab, 'trnbench': trnbench}
 os.mkdir('work')
 os.chdir('work')
 npy(FILE + '.npy')
 npy('b.npy')
 safetensors(FILE + '.safetensors', fp8(['w']))
-for tool in sorted(TOOLS, key=list(KNOWN).index if set(TOOLS) <= set(KNOWN) else None):
-    if tool not in KNOWN:
-        fail(f'{tool} is a tool of scripts/package.sh, and nobody feeds it evil names: lib/evil_names.py')
-    elif os.path.exists(os.path.join(PROGRAMS, tool)):
-        KNOWN[tool]()
+safetensors('e.safetensors', fp8(ALL))
+safetensors('f.safetensors', {n: ('F32', [2, 8], struct.pack('<16f', *range(16))) for n in ALL})
+safetensors('g.safetensors', {n: ('F32', [2, 8], struct.pack('<16f', *[1.001 * i for i in range(16)])) for n in ALL})
+for tool, feed in tools.asked(ROOT, 'evil_names', globals(), fail):
+    if os.path.exists(os.path.join(PROGRAMS, tool)):
+        feed()
         manners(tool)
 others()
 print(f'evil_names: {runs} runs, {failures} failures')

@@ -3,7 +3,7 @@
 
 SPDX-License-Identifier: MIT
 
-    python3 examples/fp8conv/sample.py DIRECTORY [HIDDEN]
+    python3 examples/tools/fp8conv/sample.py DIRECTORY [HIDDEN]
 
 Names and shapes are those of a two-layer Llama; HIDDEN defaults to 512. Needs NumPy and nothing else.
 """

@@ -1,0 +1,32 @@
+# What the tests of all tools ask of shardplan. Read by lib/tools.sh; each function is what the test of its name asks.
+
+reads='--topology --calibration --calibrate' # options that name what is read
+
+collisions() {
+    cp "$root/examples/tools/shardplan/models/llama-3-70b.json" in/model.json && add in/model.json
+    collide shardplan in/model.json in/model.json
+    collide shardplan in/model.json in/model.json --sweep batch=64,128
+    unheard shardplan in/model.json
+    unheard shardplan --assumptions
+    unheard shardplan in/model.json --sweep batch=64
+    unheard shardplan in/model.json --chips 4 --tornado --csv -
+}
+
+memory() {
+    starve "p.csv p.json p.html t.json" shardplan "$models/llama-3-8b.json" --tp 8 --top 1 --csv p.csv --json p.json \
+        --html p.html --trace t.json
+    starve "s.csv s.html" shardplan "$models/llama-3-8b.json" --chips 4 --sweep link_rate=1,2 --csv s.csv --html s.html
+    starve "t.json t.html" shardplan "$models/llama-3-8b.json" --chips 4 --tornado --json t.json --html t.html
+}
+
+pages() {
+    small=$models/llama-3-8b.json
+    decode="--system trn2.48xlarge --job decode --batch 64"
+    make plan.html shardplan "$small" --html plan.html --scaling
+    make cluster.html shardplan "$small" --system trn2-ultraserver --batch 4096 --html cluster.html --why
+    make recommender.html shardplan "$models/dlrm.json" --html recommender.html --why --scaling
+    # shellcheck disable=SC2086
+    make tornado.html shardplan "$small" $decode --tornado --html tornado.html
+    # shellcheck disable=SC2086
+    make sweep.html shardplan "$small" $decode --sweep hbm_rate=0.5:2:5 --html sweep.html
+}
