@@ -77,6 +77,7 @@ packages="$packages man-db patch strace zsh ruby chromium gappa"
 if [ $matrix = ON ]; then
     packages="$packages clang clang-format libomp-dev libopenmpi-dev openmpi-bin"
     packages="$packages $(sh "$root/tests/house/platforms.sh" packages)"
+    packages="$packages doxygen mypy"
 fi
 [ "$level" -eq 1 ] || packages="$packages clang-tidy cppcheck"
 # shellcheck disable=SC2086

@@ -7,7 +7,7 @@
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
-pages=$(cd "$root" && find . -name '*.md' ! -path '*/.*/*' | sed 's,^\./,,' | sort)
+pages=$(cd "$root" && find . -name '*.md' \( -path './.github/*' -o ! -path '*/.*/*' \) | sed 's,^\./,,' | sort)
 for page in README.md trnmath/README.md tests/README.md bench/README.md examples/README.md; do
     checked
     [ -f "$root/$page" ] || fail "$page is missing"
