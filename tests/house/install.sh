@@ -1,7 +1,7 @@
 #!/bin/sh
 # What cmake --install leaves: all headers, old names and both libraries, found by find_package and by pkg-config
-# wherever the tree is moved, with the version of trn_base.h. The packages that are used when they are there: SLEEF as a component and through pkg-config,
-# OpenMP by one flag. (Programs that are built in all ways: ways.sh.)
+# wherever the tree is moved, with the version of trn_base.h. The packages that are used when they are there: SLEEF as a
+# component and through pkg-config, OpenMP by one flag. (Programs that are built in all ways: ways.sh.)
 . "$(dirname -- "$0")/lib.sh"
 
 cat >"$scratch/app.c" <<'END'

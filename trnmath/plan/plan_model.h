@@ -17,8 +17,8 @@
  *     sliding windows, layers of linear attention and state spaces (gated delta rule, Mamba-2), tied and untied
  *     embeddings; of encoders of text and of images (BERT, ViT), with a pooler, a classifier or a head for masked
  *     tokens; of recommenders like DLRM, tables of embeddings between two MLPs; and the flops of a forward pass.
- * DOES NOT: read configuration files (examples/io/hf_config.h does), or know encoders that a decoder looks at, and
- *     multi-token prediction heads.
+ * DOES NOT: read configuration files (examples/tools/common/io/hf_config.h does), or know encoders that a decoder looks
+ *     at, and multi-token prediction heads.
  *
  * KNOWN FROM: the model code and the config.json that each publisher ships; tests hold the totals against published
  *     counts (llama 3, mixtral, qwen 3, deepseek-v3, gpt-oss, gpt-neox-20b, gpt2, gemma 2, bert, roberta, vit).
