@@ -1,5 +1,5 @@
 #!/bin/sh
-# A field that no table lists does not compile: each structure that processes agree on (TRNI_TILES) gets one more field,
+# A field that no table lists does not compile: each structure that processes agree on (TRNI_COVERS) gets one more field,
 # at its beginning, at its end and, where it has a bool, in the hole behind it; every compiler refuses it, as C11 and as
 # C++17. Without one more field, all compile.
 . "$(dirname -- "$0")/lib.sh"
@@ -41,7 +41,7 @@ insert() {
 structures=$(cat "$root"/trnmath/*/*signature.h | sed -n 's/^TRNI_COVERS(\([a-z_]*\), .*/\1/p')
 
 # refused LANGUAGE COMPILER: with one more field in each structure of $scratch/changed, the compiler complains of each
-# structure's own table (the line of its TRNI_TILES). One compilation for all of them: no table asks how large another
+# structure's own table (the line of its TRNI_COVERS). One compilation for all of them: no table asks how large another
 # structure ought to be.
 refused() {
     ! "$1" wrong "$2" || fail "with one more field ($place) in all structures it compiles ($2, $1)"

@@ -100,7 +100,7 @@ static int tile_goes(owner *o)
 {
     core_object *self = o->core;
     trni_memory *m = memory_of_tile(o);
-    trni_tenant *t = &m->tile[o->slot];
+    trni_allocation *t = &m->tile[o->slot];
     aside *a = aside_of(o);
     t->ready_s = trni_history_end(&self->core->history, t);
     o->was = *t;
@@ -365,7 +365,7 @@ static int tile_returns(owner *o)
                -1;
     if (make_room(self, o->space, &ask)) return -1;
     if (trni_memory_take(m, &ask, &slot, &error)) return refuse("%s", error.text), -1;
-    trni_tenant *t = &m->tile[slot];
+    trni_allocation *t = &m->tile[slot];
     const int64_t moved = t->at.b - was.b;
     t->serial = o->serial;
     outside_remove(o);

@@ -130,7 +130,7 @@ static int place_is_free(core_object *self, const trn_core_tile_args *a, int64_t
     const int q_end = (int)(a->start_partition + a->shape[0] - 1) / TRNI_QUADRANT;
     if (byte + bytes > m->partition_bytes) return 0;
     for (int i = 0; i < m->tiles; i++) {
-        const trni_tenant *t = &m->tile[i];
+        const trni_allocation *t = &m->tile[i];
         const int from = (int)t->at.p / TRNI_QUADRANT, to = (int)(t->at.p_end - 1) / TRNI_QUADRANT;
         if (!t->live || from > q_end || to < q) continue;
         const trni_segment *s = trni_memory_find(m, t->at.p, t->at.b);
