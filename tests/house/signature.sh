@@ -56,7 +56,7 @@ refused() {
 for place in begin end hole; do
     : >"$scratch/changed"
     for structure in $structures; do
-        header=$(cd "$root/trnmath" && grep -l "^typedef struct $structure {" ./*.h)
+        header=$(cd "$root/trnmath" && grep -l "^typedef struct $structure {" ./*.h ./*/*.h)
         insert "$structure" $place <"$scratch/wrong/trnmath/$header" >"$scratch/header" || [ $place = hole ] || {
             checked
             fail "no place for one more field was found in $structure of $header"
@@ -68,7 +68,7 @@ for place in begin end hole; do
         refused c11 "$compiler"
         [ "$level" -lt 2 ] || refused cxx17 "$compiler"
     done
-    cp "$root"/trnmath/*.h "$scratch/wrong/trnmath"
+    cp -R "$root/trnmath" "$scratch/wrong"
 done
 [ "$(echo "$structures" | wc -l)" -ge 10 ] || fail "only these structures have tables: $structures"
 finish

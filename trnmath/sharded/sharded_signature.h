@@ -71,7 +71,9 @@ TRNI_FN void trni_signature_mesh(trni_signature *b, const char *owner,
     X(sum, WORD, spec->sum)                                                                                            \
     X(op, INTEGER, spec->op)
 
-TRNI_COVERS(trn_pspec_dim, TRNI_SIGNATURE_LIST) TRNI_COVERS(trn_pspec, TRNI_SIGNATURE_SPEC)
+TRNI_COVERS(trn_pspec_dim, TRNI_SIGNATURE_LIST)
+
+TRNI_COVERS(trn_pspec, TRNI_SIGNATURE_SPEC)
 
 #define TRNI_PUT_LISTS(field, of)                                                                                      \
     hash = 0;                                                                                                          \
