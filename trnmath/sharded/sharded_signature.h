@@ -71,9 +71,10 @@ TRNI_FN void trni_signature_mesh(trni_signature *b, const char *owner,
     X(sum, WORD, spec->sum)                                                                                            \
     X(op, INTEGER, spec->op)
 
+/* clang-format off */
 TRNI_COVERS(trn_pspec_dim, TRNI_SIGNATURE_LIST)
-
 TRNI_COVERS(trn_pspec, TRNI_SIGNATURE_SPEC)
+/* clang-format on */
 
 #define TRNI_PUT_LISTS(field, of)                                                                                      \
     hash = 0;                                                                                                          \
