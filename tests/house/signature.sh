@@ -1,7 +1,7 @@
 #!/bin/sh
-# A field that no table lists does not compile: each structure that processes agree on (TRNI_COVERS) gets one more field,
-# at its beginning, at its end and, where it has a bool, in the hole behind it; every compiler refuses it, as C11 and as
-# C++17. Without one more field, all compile.
+# A field that no table lists does not compile: each structure that processes agree on (TRNI_COVERS) gets one more
+# field, at its beginning, at its end and, where it has a bool, in the hole behind it; every compiler refuses it, as C11
+# and as C++17. Without one more field, all compile.
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 

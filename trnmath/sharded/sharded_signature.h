@@ -56,8 +56,10 @@ TRNI_FN uint64_t trni_hash_mesh(const trn_mesh *mesh)
     return hash;
 }
 
-TRNI_FN void trni_signature_mesh(trni_signature *b, const char *owner,
-                                 const trn_mesh *mesh){ TRNI_SIGNATURE_MESH(TRNI_PUT, TRNI_PUT) }
+TRNI_FN void trni_signature_mesh(trni_signature *b, const char *owner, const trn_mesh *mesh)
+{
+    TRNI_SIGNATURE_MESH(TRNI_PUT, TRNI_PUT)
+}
 
 /* ---- shardings ---- */
 
@@ -84,7 +86,7 @@ TRNI_COVERS(trn_pspec, TRNI_SIGNATURE_SPEC)
     }                                                                                                                  \
     trni_signature_put(b, owner, "dim." #field, TRNI_SHOW_HASH, hash);
 
-    TRNI_FN uint64_t trni_hash_list(const trn_pspec_dim *list)
+TRNI_FN uint64_t trni_hash_list(const trn_pspec_dim *list)
 {
     uint64_t hash = 0;
     for (int i = 0; i < list->axes; i++) hash = trni_hash(hash, (uint64_t)list->axis[i]);

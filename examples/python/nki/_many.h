@@ -69,7 +69,8 @@ static void cores_met(void *user, const char *call, const int *member, int membe
         for (int k = 0; k < members; k++)
             if (member[k] >= first && member[k] < first + one->programs) mask |= (uint64_t)1 << (member[k] - first);
         for (int k = 0; k < one->programs; k++)
-            all = all && work->matched[first + k] && work->message[first + k].terms.op == work->message[member[i]].terms.op;
+            all = all && work->matched[first + k] &&
+                  work->message[first + k].terms.op == work->message[member[i]].terms.op;
         if (all) mask = ((uint64_t)1 << one->programs) - 1;
         for (int h = 0; one->watched && h < one->core->hbm_tensors; h++) {
             const trni_hbm *known = &one->core->hbm[h];
