@@ -73,10 +73,8 @@ TRNI_FN void trni_signature_mesh(trni_signature *b, const char *owner, const trn
     X(sum, WORD, spec->sum)                                                                                            \
     X(op, INTEGER, spec->op)
 
-/* clang-format off */
 TRNI_COVERS(trn_pspec_dim, TRNI_SIGNATURE_LIST)
 TRNI_COVERS(trn_pspec, TRNI_SIGNATURE_SPEC)
-/* clang-format on */
 
 #define TRNI_PUT_LISTS(field, of)                                                                                      \
     hash = 0;                                                                                                          \
@@ -101,8 +99,10 @@ TRNI_FN void trni_signature_dims(trni_signature *b, const char *owner, const trn
     TRNI_SIGNATURE_LIST(TRNI_PUT, TRNI_PUT)
 }
 
-TRNI_FN void trni_signature_spec(trni_signature *b, const char *owner,
-                                 const trn_pspec *spec){ TRNI_SIGNATURE_SPEC(TRNI_PUT, TRNI_PUT) }
+TRNI_FN void trni_signature_spec(trni_signature *b, const char *owner, const trn_pspec *spec)
+{
+    TRNI_SIGNATURE_SPEC(TRNI_PUT, TRNI_PUT)
+}
 
 /* ---- numerics ---- */
 
@@ -137,7 +137,7 @@ TRNI_FN void trni_signature_spec(trni_signature *b, const char *owner,
 
 TRNI_COVERS(trn_numerics, TRNI_SIGNATURE_NUMERICS)
 
-    TRNI_FN void trni_signature_numerics(trni_signature *b, const char *owner, const trn_matmul_args *m)
+TRNI_FN void trni_signature_numerics(trni_signature *b, const char *owner, const trn_matmul_args *m)
 {
     trn_numerics resolved;
     const trn_numerics *n = &resolved;
@@ -171,8 +171,10 @@ TRNI_COVERS(trn_numerics, TRNI_SIGNATURE_NUMERICS)
 
 TRNI_COVERS(trn_matmul_args, TRNI_SIGNATURE_MATMUL)
 
-TRNI_FN void trni_signature_matmul(trni_signature *b, const char *owner,
-                                   const trn_matmul_args *m){ TRNI_SIGNATURE_MATMUL(TRNI_PUT, TRNI_PUT) }
+TRNI_FN void trni_signature_matmul(trni_signature *b, const char *owner, const trn_matmul_args *m)
+{
+    TRNI_SIGNATURE_MATMUL(TRNI_PUT, TRNI_PUT)
+}
 
 TRNI_FN void trni_signature_calibrated(trni_signature *b, const char *owner, const trn_sharded_matmul_args *args)
 {
@@ -185,8 +187,10 @@ TRNI_FN void trni_signature_calibrated(trni_signature *b, const char *owner, con
     trni_signature_calibration(b, owner, &c);
 }
 
-TRNI_FN void trni_signature_format(trni_signature *b, const char *owner,
-                                   trn_format format){ TRNI_PUT(format, FORMAT, format) }
+TRNI_FN void trni_signature_format(trni_signature *b, const char *owner, trn_format format)
+{
+    TRNI_PUT(format, FORMAT, format)
+}
 
 #define TRNI_SIGNATURE_PRODUCT(X, ARRAY)                                                                               \
     X(mesh, INSIDE, trni_signature_mesh(b, "mesh.", s->mesh))                                                          \
@@ -215,7 +219,7 @@ TRNI_FN void trni_signature_format(trni_signature *b, const char *owner,
 
 TRNI_COVERS(trn_sharded_matmul_args, TRNI_SIGNATURE_PRODUCT)
 
-    TRNI_FN void trni_signature_product(trni_signature *b, const trni_sharded *s)
+TRNI_FN void trni_signature_product(trni_signature *b, const trni_sharded *s)
 {
     const trn_sharded_matmul_args *args = s->ask;
     const char *owner = "";
