@@ -75,9 +75,8 @@ packages='gcc g++ cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib
 packages="$packages libsleef-dev python3-numpy python3-dev python3-pip python3-venv"
 packages="$packages man-db patch strace zsh ruby chromium gappa"
 if [ $matrix = ON ]; then
-    packages="$packages clang clang-format libomp-dev libopenmpi-dev openmpi-bin"
+    packages="$packages clang clang-format doxygen libomp-dev libopenmpi-dev openmpi-bin"
     packages="$packages $(sh "$root/tests/house/platforms.sh" packages)"
-    packages="$packages doxygen mypy"
 fi
 [ "$level" -eq 1 ] || packages="$packages clang-tidy cppcheck"
 # shellcheck disable=SC2086
