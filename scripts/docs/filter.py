@@ -140,9 +140,7 @@ def body_of_opening(text, writer):
 
 def declares(lines, i):
     """Is the line after a comment one that a comment may belong to?"""
-    while i < len(lines) and not lines[i].strip():
-        return False
-    return i < len(lines) and not re.match(r"\s*(/\*|\}|#\s*(?!define TRN_)|#undef|#define TRNI_)", lines[i])
+    return i < len(lines) and lines[i].strip() and not re.match(r"\s*(/\*|\}|#\s*(?!define TRN_)|#undef|#define TRNI_)", lines[i])
 
 
 def comment(indent, text, behind, writer):

@@ -93,14 +93,18 @@ cxx_of() { case $1 in gcc) echo g++ ;; *) echo clang++ ;; esac; }
 # hold public names of one door each, rooms have none. (Old names, in forward/, are no headers of their own.)
 headers() { (cd "$root/trnmath" && find . -name forward -prune -o -name '*.h' -print | sed 's,^\./,,' | sort); }
 doors() { headers | grep -v /; }
-parts() { (cd "$root/trnmath" && headers | grep / | xargs awk 'FNR == 2 && /^ \* A part of trn_/ { print FILENAME }'); }
+# Each part, and its door.
+parts_and_doors() {
+    (cd "$root/trnmath" && headers | grep / | xargs awk '
+        FNR == 2 && /^ \* A part of trn_/ {
+            sub(/\.$/, "", $5)
+            print FILENAME, $5
+        }')
+}
 rooms() {
-    parts >"$scratch/parts"
+    parts_and_doors | cut -d' ' -f1 >"$scratch/parts"
     headers | grep / | grep -v -x -F -f "$scratch/parts"
 }
-# The parts of a door, and the door of a part.
-parts_of() { (cd "$root/trnmath" && headers | grep / | xargs grep -l "^ \* A part of $1\."); }
-door_of() { sed -n '2s/^ \* A part of \(trn_[a-z0-9_]*\.h\)\..*/\1/p' "$root/trnmath/$1"; }
 
 # usage_block FILE: the program in its opening comment: the indented lines after the SPDX line, from the first #include
 # to the next line of plain text.

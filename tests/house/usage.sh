@@ -23,17 +23,15 @@ try() {
     [ $status -eq 0 ] || fail_log "$scratch/log" "$3: its usage block exits with $status ($1)"
 }
 
-for header in $(doors) $(parts); do
+{
+    doors | sed 's/.*/& &/'
+    parts_and_doors
+} >"$scratch/headers"
+while read -r header door; do
     available "$header" || continue
     checked
     usage_block "$root/trnmath/$header" >"$scratch/usage.c"
-    case $header in
-    */*)
-        door=$(door_of "$header")
-        [ -s "$scratch/usage.c" ] || continue
-        ;;
-    *) door=$header ;;
-    esac
+    [ "$header" = "$door" ] || [ -s "$scratch/usage.c" ] || continue
     if ! grep -q 'int main(' "$scratch/usage.c"; then
         fail "$header: no usage block (lines indented by five, with #include and main) follows its SPDX line"
         continue
@@ -55,5 +53,5 @@ for header in $(doors) $(parts); do
         fi
         ;;
     esac
-done
+done <"$scratch/headers"
 finish
