@@ -14,19 +14,6 @@ built=${2:-}
 expected=$root/tests/digest/expected.txt
 runs=0
 
-# supported ISA: what the kernel says, so that a library that wrongly gives up on an instruction set is caught.
-supported() {
-    case $1 in
-    portable | amx-emulated | pairs-emulated) return 0 ;;
-    avx2) set -- avx2 fma f16c ;;
-    avx512) set -- avx2 fma f16c avx512f avx512bw avx512dq avx512vl ;;
-    avx512-bf16) set -- avx512f avx512bw avx512dq avx512vl avx512_bf16 ;;
-    amx) set -- avx512f avx512bw avx512dq avx512vl amx_tile amx_bf16 amx_int8 ;;
-    neon) [ "$(uname -m)" = aarch64 ]; return ;;
-    esac
-    for flag; do grep -q -w -m 1 "$flag" /proc/cpuinfo || return 1; done
-}
-
 # build "COMPILER FLAGS": makes $scratch/digest. The strict warnings are house.headers' business.
 build() {
     flags=$1
@@ -84,9 +71,7 @@ modes() {
 }
 
 skipped=
-isas='portable amx-emulated pairs-emulated amx avx512-bf16 avx2 avx512'
 best=portable
-if [ "$(uname -m)" = aarch64 ]; then isas='portable amx-emulated pairs-emulated neon' best=neon; fi
 for isa in $isas; do if supported "$isa"; then best=$isa; fi; done
 
 case $part in

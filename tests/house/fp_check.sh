@@ -30,7 +30,7 @@ refuses() {
     fi
 }
 
-# silent COMPILER FLAGS: what no macro shows ends every call with a sentence. (trn_base.h finds out; level 1 does not
+# silent COMPILER FLAGS [DEFINITION]: what no macro shows ends every call with a sentence. (trn_base.h finds out; level 1 does not
 # optimise what comes behind it, and leaves out the kernels for each processor, which no refused call reaches: clang,
 # the only one that is asked, needs a quarter of the time.)
 printf '#include <trnmath/trn_base.h>\n#pragma clang optimize off\n' >"$scratch/base_only.h"
@@ -39,22 +39,27 @@ base_only="-DTRN_NO_INTRINSICS=1 -include $scratch/base_only.h"
 silent() {
     checked
     # shellcheck disable=SC2086
-    if ! $1 -std=c11 $2 $base_only -I"$root" "$root/tests/house/fp_call.c" -o "$scratch/call" -lm 2>"$scratch/log"; then
+    if ! $1 -std=c11 $2 ${3:-} $base_only -I"$root" "$root/tests/house/fp_call.c" -o "$scratch/call" -lm 2>"$scratch/log"; then
         fail_log "$scratch/log" "fp_call.c does not build: $1 $2"
     elif ! "$scratch/call" >"$scratch/log"; then
         fail_log "$scratch/log" "compiled with $1 $2, a call does not refuse to run"
     fi
 }
 
-# same COMPILER FLAGS: the bits are those of any other build.
+# same COMPILER FLAGS: the bits are those of any other build, by the kernels of every instruction set.
 same() {
     checked
     # shellcheck disable=SC2086
     if ! $1 -std=c11 $2 -I"$root" "$root/tests/digest/digest.c" -o "$scratch/digest" -lm 2>"$scratch/log"; then
         fail_log "$scratch/log" "digest.c does not build: $1 $2"
-    elif ! "$scratch/digest" "$root/tests/digest/expected.txt" >/dev/null 2>"$scratch/log"; then
-        fail_log "$scratch/log" "the digest differs: $1 $2"
+        return
     fi
+    for isa in $isas; do
+        case $isa in *-emulated) continue ;; esac # plain C
+        supported "$isa" || continue
+        TRN_ISA=$isa "$scratch/digest" "$root/tests/digest/expected.txt" >/dev/null 2>"$scratch/log" ||
+            fail_log "$scratch/log" "the digest differs: $1 $2, TRN_ISA=$isa"
+    done
 }
 
 # each COMPILER FLAGS...: `same`, for flags that calls do not refuse.
@@ -116,11 +121,14 @@ fused=
 if have clang; then # it has flags that no macro shows, so only running does
     expect d0 clang '-O2 -ffp-contract=off -funsafe-math-optimizations' ''
     expect 20 clang '-O2 -ffp-contract=off -fno-honor-nans' ''
-    for flags in -funsafe-math-optimizations "$associative" -fno-honor-nans -fno-signed-zeros -freciprocal-math; do
-        silent clang "-O2 $flags"
+    # One flag for calls of each kind; level 1 asks one call about the other flags, which is all that differs then.
+    silent clang '-O2 -funsafe-math-optimizations'
+    [ "$level" -ge 2 ] && few= || few=-DONE_CALL
+    for flags in "$associative" -fno-honor-nans -fno-signed-zeros -freciprocal-math; do
+        silent clang "-O2 $flags" $few
     done
     each clang -fno-honor-infinities -fapprox-func '-fno-trapping-math -fno-math-errno' "$fused" \
-        "${x86:+-mrecip=all}" -fdenormal-fp-math=positive-zero
+        "${x86:+-mrecip=all}" -funsigned-char -fdenormal-fp-math=positive-zero
 fi
 if have gcc; then
     for flags in "$associative" -freciprocal-math -fno-signed-zeros -funsafe-math-optimizations; do

@@ -84,6 +84,23 @@ require_compilers() {
     done
 }
 
+# Instruction sets of this kind of machine, by the names that TRN_ISA takes, those that are preferred last.
+isas='portable amx-emulated pairs-emulated amx avx512-bf16 avx2 avx512'
+[ "$(uname -m)" != aarch64 ] || isas='portable amx-emulated pairs-emulated neon'
+
+# supported ISA: what the kernel says, so that a library that wrongly gives up on an instruction set is caught.
+supported() {
+    case $1 in
+    portable | amx-emulated | pairs-emulated) return 0 ;;
+    avx2) set -- avx2 fma f16c ;;
+    avx512) set -- avx2 fma f16c avx512f avx512bw avx512dq avx512vl ;;
+    avx512-bf16) set -- avx512f avx512bw avx512dq avx512vl avx512_bf16 ;;
+    amx) set -- avx512f avx512bw avx512dq avx512vl amx_tile amx_bf16 amx_int8 ;;
+    neon) [ "$(uname -m)" = aarch64 ]; return ;;
+    esac
+    for flag; do grep -q -w -m 1 "$flag" /proc/cpuinfo || return 1; done
+}
+
 # What trn_base.h says.
 version_of_headers() { sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h"; }
 

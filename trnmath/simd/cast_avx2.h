@@ -17,6 +17,14 @@
 #define TRNI_CAST256(name)                                                                                             \
     TRNI_KERNEL TRNI_TARGET_AVX2 static void name(void *__restrict dst, const void *__restrict src, size_t n)
 
+/* Where a lane of 32 bits of mask is set: b; else a. (Not by bytes: gcc 12 takes their sign for that of char, so that
+ * -funsigned-char would always choose a.) */
+TRNI_INLINE256 __m256i trni_choose_256(__m256i a, __m256i b, __m256i mask)
+{
+    return _mm256_castps_si256(
+        _mm256_blendv_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), _mm256_castsi256_ps(mask)));
+}
+
 TRNI_INLINE256 __m256i trni_magnitude_256(__m256i x) { return _mm256_and_si256(x, _mm256_set1_epi32(0x7fffffff)); }
 
 /* Every NaN of 32 floats becomes 7fc00000 with its own sign. Found by integers: clang takes float comparisons of
@@ -30,7 +38,7 @@ TRNI_INLINE256 void trni_canonical_32(__m256i x[4])
     for (int i = 0; i < 4; i++) {
         const __m256i is_nan = _mm256_cmpgt_epi32(trni_magnitude_256(x[i]), infinity);
         const __m256i quiet = _mm256_or_si256(_mm256_andnot_si256(_mm256_set1_epi32(0x7fffffff), x[i]), nan);
-        x[i] = _mm256_blendv_epi8(x[i], quiet, is_nan);
+        x[i] = trni_choose_256(x[i], quiet, is_nan);
     }
 }
 
@@ -260,9 +268,9 @@ TRNI_INLINE256 __m256i trni_scale256_8(const trni_rule *r, __m256i x)
     const __m256i sum = _mm256_and_si256(_mm256_add_epi32(x, _mm256_set1_epi32(0x400000)), enough);
     const __m256i code = _mm256_min_epi32(_mm256_srli_epi32(sum, 23), _mm256_set1_epi32(r->limit));
     const __m256i positive = _mm256_cmpgt_epi32(x, _mm256_setzero_si256());
-    const __m256i number = _mm256_blendv_epi8(_mm256_set1_epi32((int)r->nothing), code, positive);
+    const __m256i number = trni_choose_256(_mm256_set1_epi32((int)r->nothing), code, positive);
     const __m256i special = _mm256_cmpgt_epi32(trni_magnitude_256(x), _mm256_set1_epi32((int)TRNI_F32_INF - 1));
-    return _mm256_blendv_epi8(number, _mm256_set1_epi32((int)r->nan), special);
+    return trni_choose_256(number, _mm256_set1_epi32((int)r->nan), special);
 }
 
 TRNI_KERNEL TRNI_TARGET_AVX2 static void trni_simd256_scale(const trni_rule *rule, trni_cast_rest *s)
