@@ -30,16 +30,17 @@ refuses() {
     fi
 }
 
-# silent COMPILER FLAGS [DEFINITION]: what no macro shows ends every call with a sentence. (trn_base.h finds out; level 1 does not
-# optimise what comes behind it, and leaves out the kernels for each processor, which no refused call reaches: clang,
-# the only one that is asked, needs a quarter of the time.)
+# silent COMPILER FLAGS [DEFINITION]: what no macro shows ends every call with a sentence. (trn_base.h finds out; level
+# 1 does not optimise what comes behind it, and leaves out the kernels for each processor, which no refused call
+# reaches: clang, the only one that is asked, needs a quarter of the time.)
 printf '#include <trnmath/trn_base.h>\n#pragma clang optimize off\n' >"$scratch/base_only.h"
 base_only="-DTRN_NO_INTRINSICS=1 -include $scratch/base_only.h"
 [ "$level" -lt 2 ] || base_only=
 silent() {
     checked
     # shellcheck disable=SC2086
-    if ! $1 -std=c11 $2 ${3:-} $base_only -I"$root" "$root/tests/house/fp_call.c" -o "$scratch/call" -lm 2>"$scratch/log"; then
+    if ! $1 -std=c11 $2 ${3:-} $base_only -I"$root" "$root/tests/house/fp_call.c" -o "$scratch/call" -lm \
+        2>"$scratch/log"; then
         fail_log "$scratch/log" "fp_call.c does not build: $1 $2"
     elif ! "$scratch/call" >"$scratch/log"; then
         fail_log "$scratch/log" "compiled with $1 $2, a call does not refuse to run"

@@ -219,8 +219,11 @@ done
 
 product="-c -o $scratch/out.o"
 if [ "$level" -ge 2 ]; then
-    for language in $languages; do try "$language" '-O2 -DCALLS' one.c 'calls of everything that has kernels draw a warning'; done
-    [ "$family" != clang ] || try c11 '-O1 -DCALLS -fsanitize=address,undefined' one.c 'under sanitizers kernels draw a warning'
+    for language in $languages; do
+        try "$language" '-O2 -DCALLS' one.c 'calls of everything that has kernels draw a warning'
+    done
+    [ "$family" != clang ] ||
+        try c11 '-O1 -DCALLS -fsanitize=address,undefined' one.c 'under sanitizers kernels draw a warning'
 fi
 if [ "$level" -ge 2 ] && [ "$family" = gcc ]; then
     for header in $(headers); do

@@ -217,7 +217,8 @@ if echo '#include <sleef.h>' | "${CC:-cc}" -E - >/dev/null 2>&1; then
         case $level$way in 1-DSOURCES*) continue ;; esac # the same file is read
         rm -rf "$scratch/sleef/b"
         step "SLEEF, $way: cmake fails" \
-            cmake -S "$scratch/sleef" -B "$scratch/sleef/b" "$way" "-DCMAKE_C_COMPILER=$cc" -DCMAKE_PREFIX_PATH="$scratch/prefix" &&
+            cmake -S "$scratch/sleef" -B "$scratch/sleef/b" "$way" "-DCMAKE_C_COMPILER=$cc" \
+                -DCMAKE_PREFIX_PATH="$scratch/prefix" &&
             step "SLEEF, $way: the example does not build" cmake --build "$scratch/sleef/b" &&
             ideal "$scratch/sleef/b/app" "SLEEF, $way"
     done

@@ -8,8 +8,8 @@ require_compilers
 quiet() {
     checked
     # shellcheck disable=SC2086
-    if ! $1 -std=gnu11 $optimise -g1 -fsanitize=thread $2 -I"$root" "$root/tests/house/threads.c" -o "$scratch/threads" -lm \
-        -lpthread 2>"$scratch/log"; then
+    if ! $1 -std=gnu11 $optimise -g1 -fsanitize=thread $2 -I"$root" "$root/tests/house/threads.c" \
+        -o "$scratch/threads" -lm -lpthread 2>"$scratch/log"; then
         fail_log "$scratch/log" "threads.c does not build: $1 $2"
     elif ! TRN_ISA=$3 "$scratch/threads" >"$scratch/log" 2>&1 || grep -q 'WARNING: ThreadSanitizer' "$scratch/log"; then
         fail_log "$scratch/log" "calls from several threads: $1 $2, TRN_ISA=$3"
