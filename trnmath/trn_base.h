@@ -42,9 +42,9 @@
  * a name or a meaning is gone. While MAJOR is 0, MINOR may do that, too. Programs that keep results should keep the
  * version with them. */
 #define TRN_VERSION_MAJOR 0
-#define TRN_VERSION_MINOR 2
+#define TRN_VERSION_MINOR 3
 #define TRN_VERSION_PATCH 0
-#define TRN_VERSION "0.2.0"
+#define TRN_VERSION "0.3.0"
 
 /* Which results this copy computes: the last line of tests/digest/expected.txt, which tests/house/house.sh compares.
  * Copies that differ in it may differ in bits, whatever their versions say: processes that work together compare it. */

@@ -1,12 +1,8 @@
 #!/bin/sh
 # The API reference: scripts/docs.sh makes it without a warning; the search box finds every public function and type of
 # the doors' CONTENTS, and no private name; no link is dead; no page is wider than the screen at 400 and at 1400 pixels;
-# and a name that is gone is an error. What is to be cited has the headers' version.
+# and a name that is gone is an error.
 . "$(dirname -- "$0")/lib.sh"
-
-checked
-grep -qx "version: $(version_of_headers)" "$root/.github/CITATION.cff" ||
-    fail "CITATION.cff has another version than trn_base.h, $(version_of_headers)"
 
 have doxygen || {
     skip doxygen 'doxygen is not installed (Debian: doxygen), so the API reference was not made'

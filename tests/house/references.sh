@@ -1,6 +1,6 @@
 #!/bin/sh
 # Files that comments and pages of trnmath/ name are there: a door, a part, a room, a test, a program. (What changed and
-# went is told in CHANGELOG.md; links are readme.sh's.)
+# went is told in CHANGELOG.md; links are readme.sh's.) The version is one everywhere, and so is its day.
 . "$(dirname -- "$0")/lib.sh"
 
 cd "$root" || exit 1
@@ -18,4 +18,20 @@ while IFS=: read -r file line name; do
     printf '%s, line %s: %s\n' "$file" "$line" "$name"
 done <"$scratch/named" >"$scratch/list"
 fail_each "$scratch/list" 'a file that is not there is named: %s'
+
+# Wherever the version is spelt, it is that of trn_base.h; its day is that of the newest entry of CHANGELOG.md.
+version=$(version_of_headers)
+day=$(sed -n "s/^## $version (\([0-9-]*\))\$/\1/p" trnmath/CHANGELOG.md)
+[ -n "$day" ] || fail "trnmath/CHANGELOG.md has no '## $version (DAY)', which trn_base.h says it is"
+spelt() { # FILE LINE
+    checked
+    grep -qxF "$2" "$1" || fail "$1 does not have this line, as trn_base.h and CHANGELOG.md do: $2"
+}
+spelt .github/CITATION.cff "version: $version"
+spelt .github/CITATION.cff "date-released: $day"
+spelt scripts/packaging/vcpkg/trnmath/vcpkg.json "  \"version\": \"$version\","
+for page in $(find trnmath bench examples -name '*.[13]'); do
+    name=$(basename "$page" | tr 'a-z.' 'A-Z ')
+    spelt "$page" ".TH $name \"$day\" \"trnmath $version\" \"trnmath\""
+done
 finish

@@ -1,3 +1,3 @@
-/* trn_collective_group.h is a part of trn_collective_cost.h now: include that. This file goes with the next release.
+/* trn_collective_group.h is a part of trn_collective_cost.h now: include that. This file goes with 0.4.0.
  * SPDX-License-Identifier: MIT */
 #include "../../trn_collective_cost.h"

@@ -1,3 +1,3 @@
-/* trn_core_state.h is a part of trn_core.h now: include that. This file goes with the next release.
+/* trn_core_state.h is a part of trn_core.h now: include that. This file goes with 0.4.0.
  * SPDX-License-Identifier: MIT */
 #include "../../trn_core.h"

@@ -1,3 +1,3 @@
-/* trn_mx_layout.h is a part of trn_mx.h now: include that. This file goes with the next release.
+/* trn_mx_layout.h is a part of trn_mx.h now: include that. This file goes with 0.4.0.
  * SPDX-License-Identifier: MIT */
 #include "../../trn_mx.h"

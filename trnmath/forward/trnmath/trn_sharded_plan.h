@@ -1,3 +1,3 @@
-/* trn_sharded_plan.h is a part of trn_reshard.h now: include that. This file goes with the next release.
+/* trn_sharded_plan.h is a part of trn_reshard.h now: include that. This file goes with 0.4.0.
  * SPDX-License-Identifier: MIT */
 #include "../../trn_reshard.h"

@@ -1,3 +1,3 @@
-/* trn_spec_physical.h is a part of trn_spec.h now: include that. This file goes with the next release.
+/* trn_spec_physical.h is a part of trn_spec.h now: include that. This file goes with 0.4.0.
  * SPDX-License-Identifier: MIT */
 #include "../../trn_spec.h"

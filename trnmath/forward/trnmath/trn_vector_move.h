@@ -1,3 +1,3 @@
-/* trn_vector_move.h is a part of trn_vector_engine.h now: include that. This file goes with the next release.
+/* trn_vector_move.h is a part of trn_vector_engine.h now: include that. This file goes with 0.4.0.
  * SPDX-License-Identifier: MIT */
 #include "../../trn_vector_engine.h"
