@@ -258,8 +258,7 @@ TRNI_FN trn_status trni_cost_sizes(const trn_matmul_cost_args *args)
 TRNI_FN const trn_chip_spec *trni_cost_chip(const trn_matmul_cost_args *args)
 {
     const trn_format a = args->a_format, b = args->b_format;
-    const bool newest =
-        args->mode == TRN_MODE_MX || a == TRN_F8_E4M3FN || b == TRN_F8_E4M3FN || a == TRN_F4_E2M1 || b == TRN_F4_E2M1;
+    const bool newest = args->mode == TRN_MODE_MX || trni_multiplies_newly(a) || trni_multiplies_newly(b);
     if (args->system) return args->system->server->chip;
     return trn_chip_spec_of(args->generation == TRN_GENERATION_DEFAULT && newest ? TRN_TRAINIUM3 : args->generation);
 }

@@ -385,7 +385,8 @@ TRNI_FN void trni_dma_copy_formats(trni_frame *f, const trn_dma_copy_args *a)
                               "dst is %s and src is %s; accumulate takes bfloat16 or float32 for both", to, from);
     else if (!same && a->dge_mode == TRN_DGE_HWDGE)
         f->status = trni_fail(error, TRN_EFORMAT, "dst is %s and src is %s; dge_mode hwdge does not cast", to, from);
-    else if (!same && (a->dst.format == TRN_F4_E2M1 || a->src.format == TRN_F4_E2M1))
+    else if (!same && (trni_operand_kind_of(a->dst.format) == TRNI_OPERAND_TINY ||
+                       trni_operand_kind_of(a->src.format) == TRNI_OPERAND_TINY))
         f->status =
             trni_fail(error, TRN_EFORMAT, "dst is %s and src is %s; a DMA does not cast MX's numbers", to, from);
 }

@@ -78,7 +78,65 @@ typedef enum trn_format {
     TRN_CFP8 /* configurable FP8 of Trainium1 (trn_cfp8); as a bare format: 4 exponent bits, bias 7 */
 } trn_format;
 
-enum { TRN_FORMAT_COUNT = TRN_CFP8 + 1 };
+/* ---- the table: all that is known of each format ----
+ *
+ * X(id, name, safetensors, OCP, spellings, kind, bits, E, M, bias, zeros, largest, overflow, NaN, Trn1, Trn2, Trn3)
+ *
+ *     id                  TRN_<id>; rows stand in the order of the enumeration
+ *     name ... NaN        the fields of trn_format_info; what has a name of OCP's is an element of MX blocks, or a scale
+ *     spellings           what trn_format_read understands beside names: words with a space between
+ *     Trn1, Trn2, Trn3    what the engines of a generation do with it:
+ *         F32 BF16 F8 MX INT8     TensorE multiplies it, as fast as these; MX: under block scales (nc_matmul_mx)
+ *         HELD                    no product, but engines read and write it
+ *         ABSENT                  no engine has it
+ *
+ * Generations are documented, but for E3M4 and configurable FP8 of Trainium3, of which its pages say nothing. That
+ * Trainium2 multiplies E3M4 no faster than BF16 is a footnote of its guide. */
+/* clang-format off */
+#define TRNI_FORMATS(X)                                                                                                \
+    X(F32, "float32", "F32", "", "f32 fp32",                                                                           \
+      FLOAT, 32, 8, 23, 127, 0, 0x7f7fffff, 0x7f800000, 0x7fc00000, F32, F32, F32)                                     \
+    X(TF32, "tfloat32", "", "", "",                                                                                    \
+      FLOAT, 32, 8, 10, 127, 13, 0x3fbff, 0x3fc00, 0x3fe00, BF16, BF16, BF16)                                          \
+    X(BF16, "bfloat16", "BF16", "", "bf16",                                                                            \
+      FLOAT, 16, 8, 7, 127, 0, 0x7f7f, 0x7f80, 0x7fc0, BF16, BF16, BF16)                                               \
+    X(F16, "float16", "F16", "", "f16 fp16 half",                                                                      \
+      FLOAT, 16, 5, 10, 15, 0, 0x7bff, 0x7c00, 0x7e00, BF16, BF16, BF16)                                               \
+    X(F8_E4M3, "float8_e4m3", "", "", "e4m3",                                                                          \
+      FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c, F8, F8, F8)                                                              \
+    X(F8_E4M3FN, "float8_e4m3fn", "F8_E4M3", "FP8 E4M3", "e4m3fn fp8_e4m3fn",                                          \
+      FLOAT, 8, 4, 3, 7, 0, 0x7e, 0x7f, 0x7f, ABSENT, ABSENT, MX)                                                      \
+    X(F8_E5M2, "float8_e5m2", "F8_E5M2", "FP8 E5M2", "e5m2 fp8_e5m2",                                                  \
+      FLOAT, 8, 5, 2, 15, 0, 0x7b, 0x7c, 0x7e, F8, F8, MX)                                                             \
+    X(F8_E3M4, "float8_e3m4", "", "", "e3m4 fp8_e3m4",                                                                 \
+      FLOAT, 8, 3, 4, 3, 0, 0x6f, 0x70, 0x78, F8, BF16, ABSENT)                                                        \
+    X(F8_E8M0, "float8_e8m0fnu", "F8_E8M0", "E8M0", "e8m0 ue8m0 float8_e8m0",                                          \
+      SCALE, 8, 8, 0, 127, 0, 0xfe, 0xff, 0xff, ABSENT, ABSENT, HELD)                                                  \
+    X(F6_E2M3, "float6_e2m3fn", "F6_E2M3", "FP6 E2M3", "e2m3 float6_e2m3",                                             \
+      FLOAT, 6, 2, 3, 1, 0, 0x1f, 0x1f, 0x20, ABSENT, ABSENT, ABSENT)                                                  \
+    X(F6_E3M2, "float6_e3m2fn", "F6_E3M2", "FP6 E3M2", "e3m2 float6_e3m2",                                             \
+      FLOAT, 6, 3, 2, 3, 0, 0x1f, 0x1f, 0x20, ABSENT, ABSENT, ABSENT)                                                  \
+    X(F4_E2M1, "float4_e2m1fn", "F4", "FP4 E2M1", "e2m1 fp4 float4_e2m1",                                              \
+      FLOAT, 4, 2, 1, 1, 0, 0x7, 0x7, 0x8, ABSENT, ABSENT, MX)                                                         \
+    X(I8, "int8", "I8", "INT8", "i8",                                                                                  \
+      SIGNED, 8, 0, 0, 0, 0, 0x7f, 0x7f, 0, INT8, HELD, HELD)                                                          \
+    X(U8, "uint8", "U8", "", "u8",                                                                                     \
+      UNSIGNED, 8, 0, 0, 0, 0, 0xff, 0xff, 0, HELD, HELD, HELD)                                                        \
+    X(I16, "int16", "I16", "", "i16",                                                                                  \
+      SIGNED, 16, 0, 0, 0, 0, 0x7fff, 0x7fff, 0, HELD, HELD, HELD)                                                     \
+    X(U16, "uint16", "U16", "", "u16",                                                                                 \
+      UNSIGNED, 16, 0, 0, 0, 0, 0xffff, 0xffff, 0, HELD, HELD, HELD)                                                   \
+    X(I32, "int32", "I32", "", "i32",                                                                                  \
+      SIGNED, 32, 0, 0, 0, 0, 0x7fffffff, 0x7fffffff, 0, HELD, HELD, HELD)                                             \
+    X(U32, "uint32", "U32", "", "u32",                                                                                 \
+      UNSIGNED, 32, 0, 0, 0, 0, 0xffffffff, 0xffffffff, 0, HELD, HELD, HELD)                                           \
+    X(CFP8, "cfp8", "", "", "",                                                                                        \
+      FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c, F8, F8, ABSENT)
+/* clang-format on */
+
+#define TRNI_ONE_MORE(...) +1
+enum { TRN_FORMAT_COUNT = 1 TRNI_FORMATS(TRNI_ONE_MORE) }; /* with TRN_FORMAT_UNSET */
+#undef TRNI_ONE_MORE
 
 typedef enum trn_format_kind {
     TRN_KIND_NONE = 0,
@@ -195,33 +253,25 @@ TRN_API uint32_t trn_cfp8_encode(trn_cfp8 c, float x, trn_rounding rounding, trn
 
 #if TRNI_BODIES
 
+enum {
+    TRNI_ROW_UNSET = TRN_FORMAT_UNSET,
+#define TRNI_X(id, ...) TRNI_ROW_##id,
+    TRNI_FORMATS(TRNI_X)
+#undef TRNI_X
+};
+
+#define TRNI_X(id, ...)                                                                                                \
+    TRNI_REQUIRE((int)TRNI_ROW_##id == (int)TRN_##id, "rows of TRNI_FORMATS stand in the order of trn_format");
+TRNI_FORMATS(TRNI_X)
+#undef TRNI_X
+
 TRN_API const trn_format_info *trn_format_info_of(trn_format format)
 {
-    static const trn_format_info row[TRN_FORMAT_COUNT] = {
-        /* in the order of the enum */
-        /* name, safetensors, OCP, kind, bits, E, M, bias, low zeros, largest code, what overflow becomes, NaN */
-        /* TRN_FORMAT_UNSET */ { "unset", "", "", TRN_KIND_NONE, 0, 0, 0, 0, 0, 0, 0, 0 },
-        /* TRN_F32 */ { "float32", "F32", "", TRN_KIND_FLOAT, 32, 8, 23, 127, 0, 0x7f7fffff, 0x7f800000, 0x7fc00000 },
-        /* TRN_TF32 */ { "tfloat32", "", "", TRN_KIND_FLOAT, 32, 8, 10, 127, 13, 0x3fbff, 0x3fc00, 0x3fe00 },
-        /* TRN_BF16 */ { "bfloat16", "BF16", "", TRN_KIND_FLOAT, 16, 8, 7, 127, 0, 0x7f7f, 0x7f80, 0x7fc0 },
-        /* TRN_F16 */ { "float16", "F16", "", TRN_KIND_FLOAT, 16, 5, 10, 15, 0, 0x7bff, 0x7c00, 0x7e00 },
-        /* TRN_F8_E4M3 */ { "float8_e4m3", "", "", TRN_KIND_FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c },
-        /* TRN_F8_E4M3FN */
-        { "float8_e4m3fn", "F8_E4M3", "FP8 E4M3", TRN_KIND_FLOAT, 8, 4, 3, 7, 0, 0x7e, 0x7f, 0x7f },
-        /* TRN_F8_E5M2 */ { "float8_e5m2", "F8_E5M2", "FP8 E5M2", TRN_KIND_FLOAT, 8, 5, 2, 15, 0, 0x7b, 0x7c, 0x7e },
-        /* TRN_F8_E3M4 */ { "float8_e3m4", "", "", TRN_KIND_FLOAT, 8, 3, 4, 3, 0, 0x6f, 0x70, 0x78 },
-        /* TRN_F8_E8M0 */ { "float8_e8m0fnu", "F8_E8M0", "E8M0", TRN_KIND_SCALE, 8, 8, 0, 127, 0, 0xfe, 0xff, 0xff },
-        /* TRN_F6_E2M3 */ { "float6_e2m3fn", "F6_E2M3", "FP6 E2M3", TRN_KIND_FLOAT, 6, 2, 3, 1, 0, 0x1f, 0x1f, 0x20 },
-        /* TRN_F6_E3M2 */ { "float6_e3m2fn", "F6_E3M2", "FP6 E3M2", TRN_KIND_FLOAT, 6, 3, 2, 3, 0, 0x1f, 0x1f, 0x20 },
-        /* TRN_F4_E2M1 */ { "float4_e2m1fn", "F4", "FP4 E2M1", TRN_KIND_FLOAT, 4, 2, 1, 1, 0, 0x7, 0x7, 0x8 },
-        /* TRN_I8 */ { "int8", "I8", "INT8", TRN_KIND_SIGNED, 8, 0, 0, 0, 0, 0x7f, 0x7f, 0 },
-        /* TRN_U8 */ { "uint8", "U8", "", TRN_KIND_UNSIGNED, 8, 0, 0, 0, 0, 0xff, 0xff, 0 },
-        /* TRN_I16 */ { "int16", "I16", "", TRN_KIND_SIGNED, 16, 0, 0, 0, 0, 0x7fff, 0x7fff, 0 },
-        /* TRN_U16 */ { "uint16", "U16", "", TRN_KIND_UNSIGNED, 16, 0, 0, 0, 0, 0xffff, 0xffff, 0 },
-        /* TRN_I32 */ { "int32", "I32", "", TRN_KIND_SIGNED, 32, 0, 0, 0, 0, 0x7fffffff, 0x7fffffff, 0 },
-        /* TRN_U32 */ { "uint32", "U32", "", TRN_KIND_UNSIGNED, 32, 0, 0, 0, 0, 0xffffffff, 0xffffffff, 0 },
-        /* TRN_CFP8 */ { "cfp8", "", "", TRN_KIND_FLOAT, 8, 4, 3, 7, 0, 0x77, 0x78, 0x7c },
-    };
+#define TRNI_X(id, name, safetensors, ocp, words, kind, bits, e, m, bias, zeros, largest, overflow, nan, ...)          \
+    { name, safetensors, ocp, TRN_KIND_##kind, bits, e, m, bias, zeros, largest, overflow, nan },
+    static const trn_format_info row[TRN_FORMAT_COUNT] = { { "unset", "", "", TRN_KIND_NONE, 0, 0, 0, 0, 0, 0, 0, 0 },
+                                                           TRNI_FORMATS(TRNI_X) };
+#undef TRNI_X
     return &row[(unsigned)format < TRN_FORMAT_COUNT ? (int)format : (int)TRN_FORMAT_UNSET];
 }
 
@@ -258,50 +308,38 @@ TRN_API trn_format trn_format_from_name(const char *name)
     return strcmp(name, "tf32") == 0 ? TRN_TF32 : TRN_FORMAT_UNSET;
 }
 
-/* Spellings of nobody's library; those of two formats have none, and a hint. */
-typedef struct trni_spelling {
-    const char *text;
-    trn_format format;
-    const char *hint;
-} trni_spelling;
+/* The spellings of each format that are no names of a library's: words with a space between. */
+TRNI_FN const char *trni_format_spellings(int format)
+{
+#define TRNI_X(id, name, safetensors, ocp, words, ...) words,
+    static const char *const row[TRN_FORMAT_COUNT] = { "", TRNI_FORMATS(TRNI_X) };
+#undef TRNI_X
+    return row[format];
+}
 
+TRNI_FN bool trni_has_word(const char *words, const char *word)
+{
+    for (size_t n; *words; words += n + (words[n] == ' ')) {
+        n = strcspn(words, " ");
+        if (strlen(word) == n && memcmp(words, word, n) == 0) return true;
+    }
+    return false;
+}
+
+/* Names that mean more than one format, and which; NULL for any other. */
+TRNI_FN const char *trni_format_choice(const char *name)
+{
 #define TRNI_E4M3 "float8_e4m3, which ends at 240 (Trainium's), or float8_e4m3fn, which ends at 448 (OCP's)"
-TRNI_DATA trni_spelling trni_spellings[] = {
-    { "f32", TRN_F32, NULL },
-    { "fp32", TRN_F32, NULL },
-    { "bf16", TRN_BF16, NULL },
-    { "f16", TRN_F16, NULL },
-    { "fp16", TRN_F16, NULL },
-    { "half", TRN_F16, NULL },
-    { "e4m3", TRN_F8_E4M3, NULL }, /* as the enumeration here, and NKI, have it */
-    { "e4m3fn", TRN_F8_E4M3FN, NULL },
-    { "fp8_e4m3fn", TRN_F8_E4M3FN, NULL },
-    { "e5m2", TRN_F8_E5M2, NULL },
-    { "fp8_e5m2", TRN_F8_E5M2, NULL },
-    { "e3m4", TRN_F8_E3M4, NULL },
-    { "fp8_e3m4", TRN_F8_E3M4, NULL },
-    { "e8m0", TRN_F8_E8M0, NULL },
-    { "ue8m0", TRN_F8_E8M0, NULL },
-    { "float8_e8m0", TRN_F8_E8M0, NULL },
-    { "e2m3", TRN_F6_E2M3, NULL },
-    { "float6_e2m3", TRN_F6_E2M3, NULL },
-    { "e3m2", TRN_F6_E3M2, NULL },
-    { "float6_e3m2", TRN_F6_E3M2, NULL },
-    { "e2m1", TRN_F4_E2M1, NULL },
-    { "fp4", TRN_F4_E2M1, NULL },
-    { "float4_e2m1", TRN_F4_E2M1, NULL },
-    { "i8", TRN_I8, NULL },
-    { "u8", TRN_U8, NULL },
-    { "i16", TRN_I16, NULL },
-    { "u16", TRN_U16, NULL },
-    { "i32", TRN_I32, NULL },
-    { "u32", TRN_U32, NULL },
-    { "fp8_e4m3", TRN_FORMAT_UNSET, TRNI_E4M3 },
-    { "fp8", TRN_FORMAT_UNSET, TRNI_E4M3 ", float8_e5m2, float8_e3m4 or cfp8" },
-    { "float8", TRN_FORMAT_UNSET, TRNI_E4M3 ", float8_e5m2, float8_e3m4 or cfp8" },
-    { "fp6", TRN_FORMAT_UNSET, "float6_e2m3fn or float6_e3m2fn" },
-};
+    static const char *const row[][2] = {
+        { "fp8_e4m3", TRNI_E4M3 },
+        { "fp8 float8", TRNI_E4M3 ", float8_e5m2, float8_e3m4 or cfp8" },
+        { "fp6", "float6_e2m3fn or float6_e3m2fn" },
+    };
 #undef TRNI_E4M3
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (trni_has_word(row[i][0], name)) return row[i][1];
+    return NULL;
+}
 
 TRN_API trn_status trn_format_read(trn_format *format, const char *text, trn_error *error)
 {
@@ -309,13 +347,11 @@ TRN_API trn_status trn_format_read(trn_format *format, const char *text, trn_err
     const char *name = text ? text : "";
     for (size_t i = 0; i < sizeof library / sizeof library[0]; i++)
         if (strncmp(name, library[i], strlen(library[i])) == 0) name += strlen(library[i]);
+    const char *const choice = trni_format_choice(name);
+    if (choice) return trni_fail(error, TRN_EINVAL, "'%.40s' may be %s", name, choice);
     trn_format found = trn_format_from_name(name);
-    for (size_t i = 0; i < sizeof trni_spellings / sizeof trni_spellings[0]; i++) {
-        if (strcmp(name, trni_spellings[i].text) != 0) continue;
-        if (trni_spellings[i].hint)
-            return trni_fail(error, TRN_EINVAL, "'%.40s' may be %s", name, trni_spellings[i].hint);
-        found = trni_spellings[i].format;
-    }
+    for (int i = TRN_FORMAT_UNSET + 1; i < TRN_FORMAT_COUNT && found == TRN_FORMAT_UNSET; i++)
+        if (trni_has_word(trni_format_spellings(i), name)) found = (trn_format)i;
     if (found == TRN_FORMAT_UNSET || !format)
         return trni_fail(error, TRN_EINVAL,
                          "'%.60s' is no number format; there are float32, tfloat32, bfloat16, float16, "

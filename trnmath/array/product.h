@@ -66,40 +66,6 @@ typedef struct trni_product {
 
 /* ---- which formats may meet ---- */
 
-typedef enum trni_operand_kind {
-    TRNI_OPERAND_NONE = 0,
-    TRNI_OPERAND_WIDE,   /* 32 bits */
-    TRNI_OPERAND_NARROW, /* 16 and 8 bits */
-    TRNI_OPERAND_INT8,
-    TRNI_OPERAND_FP4 /* under MX scales only */
-} trni_operand_kind;
-
-TRNI_FN trni_operand_kind trni_operand_kind_of(trn_format format)
-{
-    static const struct {
-        trn_format format;
-        trni_operand_kind is;
-    } row[] = {
-        { TRN_F32, TRNI_OPERAND_WIDE },       { TRN_TF32, TRNI_OPERAND_WIDE },
-        { TRN_BF16, TRNI_OPERAND_NARROW },    { TRN_F16, TRNI_OPERAND_NARROW },
-        { TRN_F8_E4M3, TRNI_OPERAND_NARROW }, { TRN_F8_E4M3FN, TRNI_OPERAND_NARROW },
-        { TRN_F8_E5M2, TRNI_OPERAND_NARROW }, { TRN_F8_E3M4, TRNI_OPERAND_NARROW },
-        { TRN_CFP8, TRNI_OPERAND_NARROW },    { TRN_I8, TRNI_OPERAND_INT8 },
-        { TRN_F4_E2M1, TRNI_OPERAND_FP4 },
-    };
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-        if (row[i].format == format) return row[i].is;
-    return TRNI_OPERAND_NONE;
-}
-
-/* Elements of MX: nc_matmul_mx takes these three and no others (documented). */
-TRNI_FN bool trni_is_mx_format(trn_format f) { return f == TRN_F8_E4M3FN || f == TRN_F8_E5M2 || f == TRN_F4_E2M1; }
-
-TRNI_FN bool trni_is_fp8(trn_format f)
-{
-    return trni_operand_kind_of(f) == TRNI_OPERAND_NARROW && trn_format_bits(f) == 8;
-}
-
 TRNI_DRIVER trn_status trni_request_check_classes(const trni_request *ask)
 {
     const trn_tensor *const t[2] = { &ask->a, &ask->b };
@@ -109,12 +75,12 @@ TRNI_DRIVER trn_status trni_request_check_classes(const trni_request *ask)
         if (is == TRNI_OPERAND_NONE)
             return trni_fail(ask->error, TRN_EFORMAT, "%s is %s, which no matrix instruction multiplies", name[i],
                              trn_format_name(t[i]->format));
-        if (ask->mx && !trni_is_mx_format(t[i]->format))
+        if (ask->mx && !trni_is_mx_operand(t[i]->format))
             return trni_fail(
                 ask->error, TRN_EFORMAT,
                 "%s is %s; MX scales (a_scale, b_scale) belong to float8_e4m3fn, float8_e5m2 and float4_e2m1fn",
                 name[i], trn_format_name(t[i]->format));
-        if (!ask->mx && is == TRNI_OPERAND_FP4)
+        if (!ask->mx && is == TRNI_OPERAND_TINY)
             return trni_fail(ask->error, TRN_EFORMAT, "%s is %s, which is multiplied under MX scales only", name[i],
                              trn_format_name(t[i]->format));
     }
@@ -129,23 +95,20 @@ TRNI_DRIVER trn_status trni_request_check_double_row(const trni_request *ask)
                      trn_format_name(a ? ask->b.format : ask->a.format));
 }
 
-/* 32-bit formats meet 32-bit ones, narrow ones narrow ones, int8 itself; the two E4M3 do not meet (documented). */
 TRNI_DRIVER trn_status trni_request_check_pair(const trni_request *ask)
 {
     const trn_format a = ask->a.format, b = ask->b.format;
-    const bool both_e4m3 = (a == TRN_F8_E4M3 && b == TRN_F8_E4M3FN) || (a == TRN_F8_E4M3FN && b == TRN_F8_E4M3);
-    if (ask->mx || (trni_operand_kind_of(a) == trni_operand_kind_of(b) && !both_e4m3)) return TRN_OK;
+    if (trni_may_meet(a, b)) return TRN_OK;
     return trni_fail(ask->error, TRN_EFORMAT, "%s is %s and %s is %s: %s", ask->a_name, trn_format_name(a), ask->b_name,
                      trn_format_name(b),
-                     both_e4m3 ? "the two kinds of E4M3 do not meet in one product"
-                               : "32-bit formats, narrow ones and int8 meet only their own kind");
+                     trni_are_both_e4m3(a, b) ? "the two kinds of E4M3 do not meet in one product"
+                                              : "32-bit formats, narrow ones and int8 meet only their own kind");
 }
 
 /* The generation that is meant: Trainium2, unless what is asked exists on Trainium3 alone. */
 TRNI_DRIVER trn_generation trni_request_generation(const trni_request *ask)
 {
-    const bool newest = ask->mx || ask->a.format == TRN_F8_E4M3FN || ask->b.format == TRN_F8_E4M3FN ||
-                        ask->a.format == TRN_F4_E2M1 || ask->b.format == TRN_F4_E2M1;
+    const bool newest = ask->mx || trni_multiplies_newly(ask->a.format) || trni_multiplies_newly(ask->b.format);
     if (ask->generation != TRN_GENERATION_DEFAULT) return ask->generation;
     return newest ? TRN_TRAINIUM3 : TRN_TRAINIUM2;
 }
@@ -156,7 +119,7 @@ TRNI_DRIVER trn_status trni_request_check_generation(const trni_request *ask, tr
     const trn_tensor *const t[2] = { &ask->a, &ask->b };
     const char *const name[2] = { ask->a_name, ask->b_name }, *const chip = trn_generation_name(generation);
     for (int i = 0; i < 2; i++)
-        if (trni_rate_of(generation, t[i]->format) == TRNI_RATE_NONE)
+        if (!trni_multiplies(generation, t[i]->format))
             return trni_fail(ask->error, TRN_EUNSUPPORTED, "%s is %s, which %s does not multiply", name[i],
                              trn_format_name(t[i]->format), chip);
     if (ask->mx && !core->mx) return trni_fail(ask->error, TRN_EUNSUPPORTED, "MX scales: %s has no MX product", chip);

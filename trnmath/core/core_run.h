@@ -194,17 +194,14 @@ TRNI_FN void trni_issue_wrote(trni_issue *issue)
 /* ---- cost ---- */
 
 TRNI_FN bool trni_is_16bit_float(trn_format f) { return f == TRN_BF16 || f == TRN_F16; }
-TRNI_FN bool trni_is_f8(trn_format f)
-{
-    return f == TRN_F8_E4M3 || f == TRN_F8_E4M3FN || f == TRN_F8_E5M2 || f == TRN_F8_E3M4;
-}
+TRNI_FN bool trni_is_fast_fp8(trn_format f) { return trni_is_fp8(f) && f != TRN_CFP8; }
 
 TRNI_FN void trni_work_add(trn_engine_work *work, const trni_core_operand *s)
 {
     const trn_format f = s->view->format;
     work->elements = fmax(work->elements, s->elements);
     work->all_16bit = work->all_16bit && trni_is_16bit_float(f);
-    work->all_fast = work->all_fast && (trni_is_16bit_float(f) || trni_is_f8(f));
+    work->all_fast = work->all_fast && (trni_is_16bit_float(f) || trni_is_fast_fp8(f));
     work->all_bf16 = work->all_bf16 && f == TRN_BF16;
     work->scattered = work->scattered || (s->step && s->step != (int64_t)trn_format_bytes(f));
     work->far_stride = work->far_stride || (double)s->step > trni_fact(TRN_FACT_FAR_STRIDE);

@@ -66,10 +66,11 @@ typedef struct trni_mx_rule {
     int32_t unit; /* codes count multiples of 2^-unit: 6 for int8, else 0 */
 } trni_mx_rule;
 
+/* An element of MX: a format of OCP's. */
 TRNI_FN bool trni_mx_format(trn_format format)
 {
-    return format == TRN_F8_E4M3FN || format == TRN_F8_E5M2 || format == TRN_F6_E2M3 || format == TRN_F6_E3M2 ||
-           format == TRN_F4_E2M1 || format == TRN_I8;
+    const trn_format_info *f = trn_format_info_of(format);
+    return *f->ocp && f->kind != TRN_KIND_SCALE;
 }
 
 TRNI_FN trni_mx_rule trni_mx_rule_of(trn_format format, trn_mx_scale scale)

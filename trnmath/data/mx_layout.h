@@ -220,7 +220,7 @@ TRNI_DRIVER trn_status trni_mx_check_words(const trn_mx_sbuf_args *a, bool to_sb
     trn_status status = trn_tensor_check(words, "words", to_sbuf ? TRNI_OUTPUT : TRNI_INPUT, 2, a->error);
     if (!status) status = trn_tensor_check(codes, "codes", to_sbuf ? TRNI_INPUT : TRNI_OUTPUT, 2, a->error);
     if (status) return status;
-    const bool fp8 = codes->format == TRN_F8_E4M3FN || codes->format == TRN_F8_E5M2;
+    const bool fp8 = trni_is_mx_fp8(codes->format);
     if (!(fp8 && words->format == TRN_U32) && !(codes->format == TRN_F4_E2M1 && words->format == TRN_U16))
         return trni_fail(
             a->error, TRN_EFORMAT,
@@ -336,7 +336,7 @@ TRNI_DRIVER trn_status trni_mx_check_fp4(const trn_mx_fp4_args *a)
     trn_status status = trn_tensor_check(dst, "dst", TRNI_OUTPUT, 0, a->error);
     if (!status) status = trn_tensor_check(src, "src", TRNI_INPUT, 0, a->error);
     if (status) return status;
-    if ((dst->format != TRN_F8_E4M3FN && dst->format != TRN_F8_E5M2) || src->format != TRN_F4_E2M1)
+    if (!trni_is_mx_fp8(dst->format) || src->format != TRN_F4_E2M1)
         return trni_fail(a->error, TRN_EFORMAT,
                          "src is %s and dst %s; float4_e2m1fn becomes float8_e4m3fn or float8_e5m2",
                          trn_format_name(src->format), trn_format_name(dst->format));

@@ -338,13 +338,12 @@ TRNI_FN int64_t trni_partition_elements(const trn_tensor *t, int64_t fallback)
 /* Is it a format that the generation has? Where none is asked for, one that only Trainium3 has selects that. */
 TRNI_DRIVER void trni_frame_format(trni_frame *f, trn_format format, const char *name)
 {
-    trn_generation first, last;
-    trni_format_span(format, &first, &last);
-    if (f->how.generation == TRN_GENERATION_DEFAULT && first == TRN_TRAINIUM3) f->core = trn_core_spec_of(first);
-    if (last == TRN_GENERATION_DEFAULT)
+    if (f->how.generation == TRN_GENERATION_DEFAULT && trni_holds_newly(format))
+        f->core = trn_core_spec_of(TRN_TRAINIUM3);
+    if (trni_holds_never(format))
         f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "%s is %s, which the engines of no generation hold", name,
                               trn_format_name(format));
-    else if (f->core->generation < first || f->core->generation > last)
+    else if (!trni_holds(f->core->generation, format))
         f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "%s is %s, which %s does not have", name,
                               trn_format_name(format), trn_generation_name(f->core->generation));
 }

@@ -286,7 +286,7 @@ TRNI_DRIVER trn_status trni_quantize_check_formats(const trn_quantize_mx_args *a
     if (args->src.format != TRN_F16 && args->src.format != TRN_BF16)
         return trni_fail(args->error, TRN_EFORMAT, "src is %s; quantize_mx takes float16 and bfloat16",
                          trn_format_name(args->src.format));
-    if (args->dst.format != TRN_F8_E4M3FN && args->dst.format != TRN_F8_E5M2)
+    if (!trni_is_mx_fp8(args->dst.format))
         return trni_fail(args->error, TRN_EFORMAT, "dst is %s; quantize_mx makes float8_e4m3fn and float8_e5m2",
                          trn_format_name(args->dst.format));
     if (args->dst_scale.format != TRN_F8_E8M0 && args->dst_scale.format != TRN_U8)

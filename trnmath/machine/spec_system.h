@@ -172,6 +172,8 @@ TRN_API bool trn_spec_alternative_at(int index, trn_spec_alternative *out);
 
 #if TRNI_BODIES
 
+#include "spec_formats.h"
+
 /* ---- one chip ---- */
 
 enum { TRNI_CHIP_FIELD_COUNT = 0 TRNI_CHIP_FIELDS(TRNI_ONE) };
@@ -204,14 +206,14 @@ TRN_API const char *trn_generation_name(trn_generation generation)
 TRNI_FN double trni_chip_flops_per_s(const trn_chip_spec *chip, trn_format format, bool sparse)
 {
     const double dense_rate[TRNI_RATE_COUNT] = { 0,
+                                                 0,
                                                  chip->f32_flops_per_s,
                                                  chip->bf16_flops_per_s,
                                                  chip->f8_flops_per_s,
                                                  chip->mx_flops_per_s,
                                                  chip->int8_ops_per_s };
-    const double sparse_rate[TRNI_RATE_COUNT] = {
-        0, 0, chip->sparse_bf16_flops_per_s, chip->sparse_f8_flops_per_s, 0, 0
-    };
+    const double sparse_rate[TRNI_RATE_COUNT] = { 0, 0, 0, chip->sparse_bf16_flops_per_s, chip->sparse_f8_flops_per_s,
+                                                  0, 0 };
     return (sparse ? sparse_rate : dense_rate)[trni_rate_of(chip->core->generation, format)];
 }
 

@@ -116,8 +116,7 @@ TRN_API double trn_vector_transpose_cycles(const trn_core_spec *core, double n);
 TRNI_FN const trn_core_spec *trni_instruction_core(const trn_tensor_instruction *i)
 {
     const trn_format a = i->stationary_format, b = i->moving_format;
-    const bool newest =
-        i->mode == TRN_MODE_MX || a == TRN_F8_E4M3FN || b == TRN_F8_E4M3FN || a == TRN_F4_E2M1 || b == TRN_F4_E2M1;
+    const bool newest = i->mode == TRN_MODE_MX || trni_multiplies_newly(a) || trni_multiplies_newly(b);
     return trn_core_spec_of(i->generation == TRN_GENERATION_DEFAULT && newest ? TRN_TRAINIUM3 : i->generation);
 }
 

@@ -72,16 +72,21 @@ TRNI_DRIVER trn_status trni_speed_check_pair(const trni_speed_args *args)
     for (int i = 0; i < 2; i++) {
         if (!trni_format_valid(args->format[i]))
             return trni_fail(args->error, TRN_EFORMAT, "%s is not a format (%d)", args->name[i], (int)args->format[i]);
-        if (trni_rate_of(g, args->format[i]) == TRNI_RATE_NONE)
+        if (!trni_multiplies(g, args->format[i]))
             return trni_fail(args->error, TRN_EUNSUPPORTED, "%s: the matrix instructions of %s do not take %s",
                              args->name[i], trn_generation_name(g), trn_format_name(args->format[i]));
     }
-    const bool a_wide = trn_format_bits(a) == 32, b_wide = trn_format_bits(b) == 32;
-    if (a_wide != b_wide || (a == TRN_F8_E4M3 && b == TRN_F8_E4M3FN) || (a == TRN_F8_E4M3FN && b == TRN_F8_E4M3) ||
-        (a == TRN_I8) != (b == TRN_I8))
+    if (!trni_may_meet(a, b))
         return trni_fail(args->error, TRN_EFORMAT, "%s %s and %s %s cannot meet in one matmul", args->name[0],
                          trn_format_name(a), args->name[1], trn_format_name(b));
     return TRN_OK;
+}
+
+/* The one of two that is an operand under block scales only; TRN_FORMAT_UNSET: none. */
+TRNI_FN trn_format trni_tiny_of(trn_format a, trn_format b)
+{
+    if (trni_operand_kind_of(a) == TRNI_OPERAND_TINY) return a;
+    return trni_operand_kind_of(b) == TRNI_OPERAND_TINY ? b : TRN_FORMAT_UNSET;
 }
 
 /* What speaks for each mode: the engine has it, and these formats can use it. */
@@ -94,12 +99,12 @@ TRNI_FN trni_mode_facts trni_mode_facts_of(const trni_speed_args *args)
     const trn_core_spec *core = args->core;
     const trn_generation g = core->generation;
     const trn_format a = args->format[0], b = args->format[1];
-    const bool int8 = a == TRN_I8, f4 = a == TRN_F4_E2M1 || b == TRN_F4_E2M1, f32 = a == TRN_F32 || b == TRN_F32;
+    const bool int8 = a == TRN_I8, tiny = trni_tiny_of(a, b) != TRN_FORMAT_UNSET, f32 = a == TRN_F32 || b == TRN_F32;
     const bool mx = trni_rate_of(g, a) == TRNI_RATE_MX && trni_rate_of(g, b) == TRNI_RATE_MX;
     const bool f8 = trni_is_f8_operand(g, a) && trni_is_f8_operand(g, b);
     const trni_mode_facts facts = {
         { true, true, core->double_row, core->mx, core->sparse, true, core->int8_products > 0 },
-        { true, !int8, f8, mx, !int8 && !f32 && !f4, !int8 && !f4, int8 },
+        { true, !int8, f8, mx, !int8 && !f32 && !tiny, !int8 && !tiny, int8 },
     };
     return facts;
 }
@@ -139,9 +144,9 @@ TRNI_DRIVER trn_status trni_speed_check_mode(const trni_speed_args *args, trn_ma
     if (!facts.there[*mode])
         return trni_fail(args->error, TRN_EUNSUPPORTED, "mode %s is not available on %s", trn_matmul_mode_name(*mode),
                          trn_generation_name(args->core->generation));
-    if (*mode != TRN_MODE_MX && (a == TRN_F4_E2M1 || b == TRN_F4_E2M1))
+    if (*mode != TRN_MODE_MX && trni_tiny_of(a, b))
         return trni_fail(args->error, TRN_EFORMAT, "%s is an operand of MX only: %s %s, %s %s, mode %s",
-                         trn_format_name(TRN_F4_E2M1), args->name[0], trn_format_name(a), args->name[1],
+                         trn_format_name(trni_tiny_of(a, b)), args->name[0], trn_format_name(a), args->name[1],
                          trn_format_name(b), trn_matmul_mode_name(*mode));
     if (!facts.takes[*mode])
         return trni_fail(args->error, TRN_EFORMAT, "mode %s does not take %s %s with %s %s",

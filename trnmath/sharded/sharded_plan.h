@@ -275,7 +275,8 @@ TRNI_FN trn_status trni_sharded_compute(const trni_sharded *s, trn_system_cost *
     const bool scaled = ask->a_scale || ask->b_scale;
     if (ask->matmul.double_row)
         c.mode = TRN_MODE_DOUBLE_ROW;
-    else if (!scaled && s->a != TRN_I8 && s->a != TRN_F4_E2M1)
+    else if (!scaled && trni_operand_kind_of(s->a) != TRNI_OPERAND_INT8 &&
+             trni_operand_kind_of(s->a) != TRNI_OPERAND_TINY)
         c.mode = TRN_MODE_PLAIN;
     return trn_matmul_system_cost(&c, cost);
 }
