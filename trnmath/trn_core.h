@@ -50,8 +50,8 @@
  *     trn_core_hbm                     the caller's memory as a tensor in HBM
  *     trn_hbm_written, trn_hbm_written_bytes, trn_hbm_written_begin, trn_core_hbm_empty   one with nothing in it yet
  *   core/core_instructions.h: every instruction on a core, what the caller says of his own tensors, and the report.
- *     trn_core_<instruction>    all of nki.isa that exists here, with the same args as without a core
- *     trn_core_nc_transpose     TensorE's; VectorE's is trn_core_vector_transpose
+ *     trn_core_<instruction>    all of nki.isa that exists here, with the same args as without a core: the rows of
+ *                               core/core_rows.h
  *     trn_core_indirect         a view whose elements an index tile chooses (Trainium3)
  *     trn_core_written          the caller has filled a tile himself
  *     trn_core_result           the caller takes a tensor in HBM for a result: was all of it written?

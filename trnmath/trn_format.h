@@ -83,7 +83,7 @@ typedef enum trn_format {
  * X(id, name, safetensors, OCP, spellings, kind, bits, E, M, bias, zeros, largest, overflow, NaN, Trn1, Trn2, Trn3)
  *
  *     id                  TRN_<id>; rows stand in the order of the enumeration
- *     name ... NaN        the fields of trn_format_info; what has a name of OCP's is an element of MX blocks, or a scale
+ *     name ... NaN        the fields of trn_format_info; what has a name of OCP's is an element of MX, or a scale
  *     spellings           what trn_format_read understands beside names: words with a space between
  *     Trn1, Trn2, Trn3    what the engines of a generation do with it:
  *         F32 BF16 F8 MX INT8     TensorE multiplies it, as fast as these; MX: under block scales (nc_matmul_mx)

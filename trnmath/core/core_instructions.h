@@ -4,6 +4,7 @@
 #ifndef TRNI_CORE_CORE_INSTRUCTIONS_H
 #define TRNI_CORE_CORE_INSTRUCTIONS_H
 
+#include "core_rows.h"
 #include "core_state.h"
 #include "../trn_cost.h"
 #include "../trn_dma.h"
@@ -34,30 +35,13 @@ TRN_API trn_tensor trn_core_indirect(trn_core *core, const trn_indirect_args *ar
 
 /* ---- instructions ---- */
 
-/* trn_status trn_core_<instruction>(trn_core *core, const trn_<instruction>_args *args), for each of them. What the
- * args leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure is kept
- * (trn_core_status), and nothing happens after it. */
-/* clang-format off */
-#define TRNI_CORE_INSTRUCTIONS(X)                                                     \
-    X(nc_matmul) X(nc_matmul_mx) X(nc_matmul_sparse) X(tensor_tensor)                 \
-    X(tensor_scalar) X(scalar_tensor_tensor) X(tensor_copy) X(tensor_copy_predicated) \
-    X(memset) X(reciprocal) X(tensor_reduce) X(tensor_scalar_reduce)                  \
-    X(tensor_scalar_cumulative) X(tensor_tensor_scan) X(exponential) X(range_select)  \
-    X(select_reduce) X(bn_stats) X(bn_aggr) X(max8)                                   \
-    X(nc_find_index8) X(nc_match_replace8) X(nc_stream_shuffle) X(vector_transpose)   \
-    X(quantize_mx) X(rng) X(rand2) X(dropout)                                         \
-    X(set_rng_seed) X(rand_set_state) X(rand_get_state) X(activation)                 \
-    X(activation_reduce) X(activate2) X(iota) X(affine_select)                        \
-    X(local_gather) X(nc_n_gather) X(tensor_partition_reduce) X(nonzero_with_count)   \
-    X(sequence_bounds) X(topk) X(gpsimd_custom) X(dma_copy)                           \
-    X(dma_transpose) X(dma_compute)
-/* clang-format on */
-#define TRNI_CORE_PROTOTYPE(name) TRN_API trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args);
-TRNI_CORE_INSTRUCTIONS(TRNI_CORE_PROTOTYPE)
+/* trn_status trn_core_<instruction>(trn_core *core, const trn_<instruction>_args *args), for each row of core_rows.h.
+ * What the args leave open is the core's: generation, numerics, rounding, random stream, registers. The first failure
+ * is kept (trn_core_status), and nothing happens after it. nc_transpose is TensorE's; VectorE's is vector_transpose. */
+#define TRNI_CORE_PROTOTYPE(name, ...)                                                                                 \
+    TRN_API trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args);
+TRNI_INSTRUCTIONS(TRNI_CORE_PROTOTYPE)
 #undef TRNI_CORE_PROTOTYPE
-
-/* TensorE's; VectorE's is trn_core_vector_transpose. */
-TRN_API trn_status trn_core_nc_transpose(trn_core *core, const trn_nc_transpose_args *args);
 
 /* ---- the report ---- */
 
@@ -140,28 +124,25 @@ TRN_API trn_tensor trn_core_indirect(trn_core *core, const trn_indirect_args *ar
 
 /* ---- instructions ---- */
 
-#define TRNI_CORE_INSTRUCTION(name)                                                                                    \
+#define TRNI_CORE_FILL_BARE(core, copy)
+#define TRNI_CORE_FILL_FULL(core, copy)                                                                                \
+    if (!copy.numerics) copy.numerics = &core->numerics;                                                               \
+    if (copy.rounding == TRN_NEAREST_EVEN) copy.rounding = core->args.rounding;                                        \
+    if (!copy.seed && !copy.stream) {                                                                                  \
+        copy.seed = core->args.seed;                                                                                   \
+        copy.stream = (uint64_t)core->instructions;                                                                    \
+    }
+
+#define TRNI_CORE_INSTRUCTION(name, fill, ...)                                                                         \
     TRNI_CORE_RUN(name)                                                                                                \
     TRN_API trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args)                                  \
     {                                                                                                                  \
         TRNI_CORE_COMMON(name);                                                                                        \
-        if (!copy.numerics) copy.numerics = &core->numerics;                                                           \
-        if (copy.rounding == TRN_NEAREST_EVEN) copy.rounding = core->args.rounding;                                    \
-        if (!copy.seed && !copy.stream) {                                                                              \
-            copy.seed = core->args.seed;                                                                               \
-            copy.stream = (uint64_t)core->instructions;                                                                \
-        }                                                                                                              \
+        TRNI_CORE_FILL_##fill(core, copy);                                                                             \
         return trni_core_issue(core, TRNI_ORDER_##name, trni_run_##name, &copy, args->error);                          \
     }
 
-TRNI_CORE_INSTRUCTIONS(TRNI_CORE_INSTRUCTION)
-TRNI_CORE_RUN(nc_transpose)
-
-TRN_API trn_status trn_core_nc_transpose(trn_core *core, const trn_nc_transpose_args *args)
-{
-    TRNI_CORE_COMMON(nc_transpose);
-    return trni_core_issue(core, TRNI_ORDER_nc_transpose, trni_run_nc_transpose, &copy, args->error);
-}
+TRNI_INSTRUCTIONS(TRNI_CORE_INSTRUCTION)
 
 /* ---- the report ---- */
 

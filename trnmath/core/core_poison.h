@@ -19,69 +19,7 @@
 #include "core_chain.h"
 #include "core_table.h"
 
-/* ---- the class of each instruction ---- */
-
-typedef enum trni_carry {
-    TRNI_CARRY_STRICT = 0, /* every element that is read has to be written */
-    TRNI_CARRY_ELEMENTS,   /* element k of dst comes from element k of data, and from its partition's of columns */
-    TRNI_CARRY_DATA,       /* the same, of data alone: columns and predicates choose, and have to be written */
-    TRNI_CARRY_CHOSEN,     /* the same where the predicate holds; elsewhere dst stays as it is */
-    TRNI_CARRY_TURNED,     /* element k of dst comes from element k of src with its axes turned */
-    TRNI_CARRY_SHUFFLED,   /* partitions change places within their quadrants */
-    TRNI_CARRY_SUMS,       /* what a partition's results are comes from that partition alone, all of it */
-    TRNI_CARRY_PRODUCT     /* row m of dst comes from column m of stationary, column n from column n of moving */
-} trni_carry;
-
-/* One for each row of core_table.h: without it, it does not compile. */
-enum {
-    TRNI_CARRY_nc_matmul = TRNI_CARRY_PRODUCT,
-    TRNI_CARRY_nc_matmul_mx = TRNI_CARRY_STRICT,
-    TRNI_CARRY_nc_matmul_sparse = TRNI_CARRY_STRICT,
-    TRNI_CARRY_nc_transpose = TRNI_CARRY_TURNED,
-    TRNI_CARRY_tensor_tensor = TRNI_CARRY_ELEMENTS,
-    TRNI_CARRY_tensor_scalar = TRNI_CARRY_ELEMENTS,
-    TRNI_CARRY_scalar_tensor_tensor = TRNI_CARRY_ELEMENTS,
-    TRNI_CARRY_tensor_copy = TRNI_CARRY_ELEMENTS,
-    TRNI_CARRY_tensor_copy_predicated = TRNI_CARRY_CHOSEN,
-    TRNI_CARRY_memset = TRNI_CARRY_STRICT,
-    TRNI_CARRY_reciprocal = TRNI_CARRY_ELEMENTS,
-    TRNI_CARRY_tensor_reduce = TRNI_CARRY_SUMS,
-    TRNI_CARRY_tensor_scalar_reduce = TRNI_CARRY_SUMS,
-    TRNI_CARRY_tensor_scalar_cumulative = TRNI_CARRY_STRICT,
-    TRNI_CARRY_tensor_tensor_scan = TRNI_CARRY_SUMS,
-    TRNI_CARRY_exponential = TRNI_CARRY_ELEMENTS,
-    TRNI_CARRY_range_select = TRNI_CARRY_DATA,
-    TRNI_CARRY_select_reduce = TRNI_CARRY_ELEMENTS,
-    TRNI_CARRY_bn_stats = TRNI_CARRY_SUMS,
-    TRNI_CARRY_bn_aggr = TRNI_CARRY_SUMS,
-    TRNI_CARRY_max8 = TRNI_CARRY_SUMS,
-    TRNI_CARRY_nc_find_index8 = TRNI_CARRY_SUMS,
-    TRNI_CARRY_nc_match_replace8 = TRNI_CARRY_SUMS,
-    TRNI_CARRY_nc_stream_shuffle = TRNI_CARRY_SHUFFLED,
-    TRNI_CARRY_vector_transpose = TRNI_CARRY_TURNED,
-    TRNI_CARRY_quantize_mx = TRNI_CARRY_STRICT, /* a scale is its group's maximum */
-    TRNI_CARRY_rng = TRNI_CARRY_STRICT,
-    TRNI_CARRY_rand2 = TRNI_CARRY_STRICT,
-    TRNI_CARRY_dropout = TRNI_CARRY_DATA,
-    TRNI_CARRY_set_rng_seed = TRNI_CARRY_STRICT,
-    TRNI_CARRY_rand_set_state = TRNI_CARRY_STRICT,
-    TRNI_CARRY_rand_get_state = TRNI_CARRY_STRICT,
-    TRNI_CARRY_activation = TRNI_CARRY_ELEMENTS,
-    TRNI_CARRY_activation_reduce = TRNI_CARRY_SUMS,
-    TRNI_CARRY_activate2 = TRNI_CARRY_ELEMENTS,
-    TRNI_CARRY_iota = TRNI_CARRY_STRICT,
-    TRNI_CARRY_affine_select = TRNI_CARRY_ELEMENTS,
-    TRNI_CARRY_local_gather = TRNI_CARRY_STRICT,
-    TRNI_CARRY_nc_n_gather = TRNI_CARRY_STRICT,
-    TRNI_CARRY_tensor_partition_reduce = TRNI_CARRY_STRICT,
-    TRNI_CARRY_nonzero_with_count = TRNI_CARRY_STRICT,
-    TRNI_CARRY_sequence_bounds = TRNI_CARRY_STRICT,
-    TRNI_CARRY_topk = TRNI_CARRY_STRICT,
-    TRNI_CARRY_gpsimd_custom = TRNI_CARRY_STRICT,
-    TRNI_CARRY_dma_copy = TRNI_CARRY_DATA,
-    TRNI_CARRY_dma_transpose = TRNI_CARRY_TURNED,
-    TRNI_CARRY_dma_compute = TRNI_CARRY_DATA
-};
+/* ---- the class of each instruction: `carry` of its row ---- */
 
 /* Is it a row of the table? trn_cores.h has calls that are none. */
 TRNI_FN bool trni_issue_of_table(const trni_issue *issue)
@@ -90,46 +28,22 @@ TRNI_FN bool trni_issue_of_table(const trni_issue *issue)
     return order >= first && order < first + TRNI_ORDERS * sizeof(trni_order);
 }
 
-/* Of an instruction that is no row of the table: strict. A product with is_transpose turns
- * stationary, as nc_transpose does. */
+/* Of an instruction that is no row of the table: strict. A product with is_transpose turns stationary, as nc_transpose
+ * does. */
 TRNI_FN trni_carry trni_carry_in(const trni_issue *issue)
 {
-#define TRNI_X(name, ...) (unsigned char)TRNI_CARRY_##name,
-    static const unsigned char table[TRNI_ORDERS] = { TRNI_ORDER_LIST(TRNI_X) };
-#undef TRNI_X
-    if (!trni_issue_of_table(issue)) return TRNI_CARRY_STRICT;
     if (issue->order == trni_order_of(TRNI_ORDER_nc_matmul) && ((const trn_nc_matmul_args *)issue->args)->is_transpose)
         return TRNI_CARRY_TURNED;
-    return (trni_carry)table[issue->order - trni_order_of(0)];
+    return issue->order->carry;
 }
 
-/* What an instruction does to registers that outlive it: those that may sum up, where their command is, and what it is
- * by default. */
+/* What an instruction does to registers that outlive it, and may sum up. */
 TRNI_FN trn_reduce_cmd trni_poison_command(const trni_issue *issue)
 {
-#define TRNI_X(name, fallback)                                                                                         \
-    {                                                                                                                  \
-        TRNI_ORDER_##name, offsetof(trn_##name##_args, reduce_cmd), TRN_REDUCE_CMD_##fallback                          \
-    }
-    static const struct {
-        int order;
-        size_t offset;
-        trn_reduce_cmd fallback;
-    } row[] = { TRNI_X(exponential, IDLE),
-                TRNI_X(range_select, RESET_REDUCE),
-                TRNI_X(select_reduce, IDLE),
-                TRNI_X(activation, IDLE),
-                TRNI_X(activate2, IDLE),
-                TRNI_X(tensor_scalar_reduce, RESET_REDUCE),
-                TRNI_X(activation_reduce, RESET_REDUCE) };
-#undef TRNI_X
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
-        trn_reduce_cmd cmd;
-        if (issue->order != trni_order_of(row[i].order)) continue;
-        memcpy(&cmd, (const char *)issue->args + row[i].offset, sizeof cmd);
-        return cmd == TRN_REDUCE_CMD_DEFAULT ? row[i].fallback : cmd;
-    }
-    return TRN_REDUCE_CMD_IDLE;
+    trn_reduce_cmd cmd;
+    if (!issue->order->command) return TRN_REDUCE_CMD_IDLE;
+    memcpy(&cmd, (const char *)issue->args + issue->order->command, sizeof cmd);
+    return cmd == TRN_REDUCE_CMD_DEFAULT ? issue->order->command_default : cmd;
 }
 
 /* The tile that gets a sum of each partition, beside dst; null: none does. */

@@ -1,9 +1,9 @@
-/* core/core_table.h - every instruction of a NeuronCore as one row: who runs it, what it reads, writes, and costs.
+/* core/core_table.h - what the rows of core_rows.h mean, and the functions that some of them need.
  * Behind trn_core.h. SPDX-License-Identifier: MIT
  *
- * DOES: holds the rows (but not the instructions: a program compiles only those that it calls), and the few functions
- *     that rows need: which engine, by operators and memories; what is special about cost; which elements
- *     are written where data decide that.
+ * DOES: makes a table of the rows (but not of the instructions: a program compiles only those that it calls), and has
+ *     the few functions that rows need: which engine, by operators and memories; what is special about cost; which
+ *     elements are written where data decide that.
  * DOES NOT: check, run or time (core/core_run.h does, the same way for all rows).
  *
  * KNOWN FROM: NKI's instruction pages, for memories and engines (documented); machine/engine_cycles.h for costs.
@@ -12,6 +12,7 @@
 #define TRNI_CORE_CORE_TABLE_H
 
 #include "core_hbm.h"
+#include "core_rows.h"
 #include "../trn_dma.h"
 #include "../trn_cost.h"
 #include "../trn_gpsimd_engine.h"
@@ -43,10 +44,23 @@ typedef struct trni_part {
     unsigned role;
 } trni_part;
 
+/* What becomes of elements that nothing has written: core/core_poison.h. */
+typedef enum trni_carry {
+    TRNI_CARRY_STRICT = 0, /* every element that is read has to be written */
+    TRNI_CARRY_ELEMENTS,   /* element k of dst comes from element k of data, and from its partition's of columns */
+    TRNI_CARRY_DATA,       /* the same, of data alone: columns and predicates choose, and have to be written */
+    TRNI_CARRY_CHOSEN,     /* the same where the predicate holds; elsewhere dst stays as it is */
+    TRNI_CARRY_TURNED,     /* element k of dst comes from element k of src with its axes turned */
+    TRNI_CARRY_SHUFFLED,   /* partitions change places within their quadrants */
+    TRNI_CARRY_SUMS,       /* what a partition's results are comes from that partition alone, all of it */
+    TRNI_CARRY_PRODUCT     /* row m of dst comes from column m of stationary, column n from column n of moving */
+} trni_carry;
+
 struct trni_order {
     const char *name;
-    trn_engine engine;               /* by default */
-    trn_rule rule[3];                /* on VectorE, ScalarE, GpSimdE; TRN_RULE_COUNT = not there */
+    trn_engine engine; /* by default */
+    trn_rule rule[3];  /* on VectorE, ScalarE, GpSimdE; TRN_RULE_COUNT = not there */
+    trni_carry carry;
     void (*more)(trni_issue *issue); /* optional: operands that no part names; reads that depend on flags */
     trn_engine (*choose)(const trni_issue *issue);                        /* optional: where the args leave it open */
     void (*tune)(const trni_issue *issue, trn_engine_work *work);         /* optional: what is special about its cost */
@@ -54,7 +68,9 @@ struct trni_order {
     void (*tensor)(const trni_issue *issue, trn_tensor_instruction *i); /* TensorE: what to ask machine/tensor_cost.h */
     void (*dma)(const trni_issue *issue, trn_dma_work *work);           /* DMA: how much moves, and how */
     size_t vector_state, scalar_state, gpsimd_state;                    /* offsets of pointers in the args; 0 = none */
-    trni_part part[TRNI_PARTS];                                         /* those with a name; outputs first */
+    size_t command; /* the offset of a trn_reduce_cmd in the args; 0 = none */
+    trn_reduce_cmd command_default;
+    trni_part part[TRNI_PARTS]; /* those with a name; outputs first */
 };
 
 /* Where a field of an instruction's args is that begin with TRN_INSTRUCTION_FIELDS. */
@@ -519,7 +535,7 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
     work->software = a->index.rank > 0;
 }
 
-/* ---- the rows ---- */
+/* ---- words of the rows, and the table ---- */
 
 #define TRNI_PART(args, field, role)                                                                                   \
     {                                                                                                                  \
@@ -554,141 +570,32 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
 #define TRNI_TENSOR(more, tensor) more, NULL, NULL, NULL, tensor, NULL
 #define TRNI_DMA(more, scatter, dma) more, NULL, NULL, scatter, NULL, dma
 
+#define TRNI_WITH(hooks, state, command) hooks, state, command
+#define TRNI_WITH_HOOKS(hooks) hooks, TRNI_NO_STATE, TRNI_NO_COMMAND
+#define TRNI_WITH_STATE(state) TRNI_NO_HOOKS, state, TRNI_NO_COMMAND
+#define TRNI_WITH_SUMS(state, command) TRNI_NO_HOOKS, state, command
+#define TRNI_PLAIN TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_NO_COMMAND
+
+#define TRNI_NO_COMMAND 0, TRN_REDUCE_CMD_IDLE
+#define TRNI_COMMAND(args, by_default) offsetof(trn_##args##_args, reduce_cmd), TRN_REDUCE_CMD_##by_default
+
 #define TRNI_NO_STATE 0, 0, 0
 #define TRNI_STATE_V(args) offsetof(trn_##args##_args, state), 0, 0
 #define TRNI_STATE_S(args) 0, offsetof(trn_##args##_args, state), 0
 #define TRNI_STATE_VG(args) offsetof(trn_##args##_args, state), 0, offsetof(trn_##args##_args, gpsimd)
 
-/* X(name, engine, cost, hooks, state, operands) */
-#define TRNI_ORDER_LIST(X)                                                                                             \
-    X(nc_matmul, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul, trni_request_nc_matmul), TRNI_NO_STATE,            \
-      TRNI_OUT(nc_matmul, dst), TRNI_IN(nc_matmul, stationary), TRNI_IN(nc_matmul, moving))                            \
-    X(nc_matmul_mx, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_mx, trni_request_nc_matmul_mx), TRNI_NO_STATE,   \
-      TRNI_OUT(nc_matmul_mx, dst), TRNI_IN(nc_matmul_mx, stationary), TRNI_IN(nc_matmul_mx, moving),                   \
-      TRNI_IN(nc_matmul_mx, stationary_scale), TRNI_IN(nc_matmul_mx, moving_scale))                                    \
-    X(nc_matmul_sparse, TENSOR, TRNI_OWN, TRNI_TENSOR(trni_more_nc_matmul_sparse, trni_request_nc_matmul_sparse),      \
-      TRNI_NO_STATE, TRNI_OUT(nc_matmul_sparse, dst), TRNI_IN(nc_matmul_sparse, stationary),                           \
-      TRNI_IN(nc_matmul_sparse, tags), TRNI_IN(nc_matmul_sparse, moving))                                              \
-    X(nc_transpose, TENSOR, TRNI_OWN, TRNI_TENSOR(NULL, trni_request_nc_transpose), TRNI_NO_STATE,                     \
-      TRNI_OUT(nc_transpose, dst), TRNI_IN(nc_transpose, data))                                                        \
-    X(tensor_tensor, VECTOR, TRNI_COST(TENSOR_TENSOR, NONE, GPSIMD_TENSOR_TENSOR),                                     \
-      TRNI_HOOKS(NULL, trni_choose_tensor_tensor, trni_tune_tensor_tensor, NULL), TRNI_NO_STATE,                       \
-      TRNI_W(tensor_tensor, dst), TRNI_E(tensor_tensor, data1), TRNI_E(tensor_tensor, data2))                          \
-    X(tensor_scalar, VECTOR, TRNI_COST(TENSOR_SCALAR, SCALAR_TENSOR_SCALAR, GPSIMD_TENSOR_SCALAR),                     \
-      TRNI_HOOKS(NULL, trni_choose_tensor_scalar, trni_tune_tensor_scalar, NULL), TRNI_NO_STATE,                       \
-      TRNI_W(tensor_scalar, dst), TRNI_R(tensor_scalar, data), TRNI_C(tensor_scalar, operand0_tile),                   \
-      TRNI_C(tensor_scalar, operand1_tile))                                                                            \
-    X(scalar_tensor_tensor, VECTOR, TRNI_ON_V(SCALAR_TENSOR_TENSOR), TRNI_TUNE(trni_tune_scalar_tensor_tensor),        \
-      TRNI_NO_STATE, TRNI_W(scalar_tensor_tensor, dst), TRNI_E(scalar_tensor_tensor, data),                            \
-      TRNI_C(scalar_tensor_tensor, operand0_tile), TRNI_E(scalar_tensor_tensor, operand1))                             \
-    X(tensor_copy, VECTOR, TRNI_COST(TENSOR_COPY, SCALAR_COPY, GPSIMD_COPY), TRNI_NO_HOOKS, TRNI_NO_STATE,             \
-      TRNI_W(tensor_copy, dst), TRNI_R(tensor_copy, src))                                                              \
-    X(tensor_copy_predicated, VECTOR, TRNI_ON_V(TENSOR_COPY_PREDICATED),                                               \
-      TRNI_HOOKS(NULL, NULL, NULL, trni_scatter_predicated), TRNI_NO_STATE, TRNI_S(tensor_copy_predicated, dst),       \
-      TRNI_E(tensor_copy_predicated, src), TRNI_E(tensor_copy_predicated, predicate))                                  \
-    X(memset, VECTOR, TRNI_COST(MEMSET, NONE, GPSIMD_COPY), TRNI_TUNE(trni_tune_memset), TRNI_NO_STATE,                \
-      TRNI_W(memset, dst))                                                                                             \
-    X(reciprocal, VECTOR, TRNI_ON_V(RECIPROCAL), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(reciprocal, dst),                \
-      TRNI_R(reciprocal, data))                                                                                        \
-    X(tensor_reduce, VECTOR, TRNI_ON_V(TENSOR_REDUCE), TRNI_TUNE(trni_tune_tensor_reduce), TRNI_NO_STATE,              \
-      TRNI_W(tensor_reduce, dst), TRNI_R(tensor_reduce, data))                                                         \
-    X(tensor_scalar_reduce, VECTOR, TRNI_ON_V(TENSOR_SCALAR_REDUCE), TRNI_NO_HOOKS,                                    \
-      TRNI_STATE_V(tensor_scalar_reduce), TRNI_W(tensor_scalar_reduce, dst), TRNI_R(tensor_scalar_reduce, data),       \
-      TRNI_C(tensor_scalar_reduce, operand0_tile), TRNI_O(tensor_scalar_reduce, reduce_res),                           \
-      TRNI_C(tensor_scalar_reduce, reduce_init_tile))                                                                  \
-    X(tensor_scalar_cumulative, VECTOR, TRNI_ON_V(TENSOR_SCALAR_CUMULATIVE), TRNI_NO_HOOKS,                            \
-      TRNI_STATE_V(tensor_scalar_cumulative), TRNI_W(tensor_scalar_cumulative, dst),                                   \
-      TRNI_R(tensor_scalar_cumulative, src), TRNI_C(tensor_scalar_cumulative, imm0_tile),                              \
-      TRNI_C(tensor_scalar_cumulative, imm1_tile))                                                                     \
-    X(tensor_tensor_scan, VECTOR, TRNI_ON_V(TENSOR_TENSOR_SCAN), TRNI_NO_HOOKS, TRNI_NO_STATE,                         \
-      TRNI_W(tensor_tensor_scan, dst), TRNI_E(tensor_tensor_scan, data0), TRNI_E(tensor_tensor_scan, data1),           \
-      TRNI_C(tensor_tensor_scan, initial_tile))                                                                        \
-    X(exponential, VECTOR, TRNI_ON_V(EXPONENTIAL), TRNI_NO_HOOKS, TRNI_STATE_V(exponential), TRNI_W(exponential, dst), \
-      TRNI_R(exponential, src), TRNI_C(exponential, max_value_tile), TRNI_O(exponential, reduce_res),                  \
-      TRNI_C(exponential, reduce_init_tile))                                                                           \
-    X(range_select, VECTOR, TRNI_ON_V(RANGE_SELECT), TRNI_NO_HOOKS, TRNI_STATE_V(range_select),                        \
-      TRNI_W(range_select, dst), TRNI_R(range_select, on_true_tile), TRNI_C(range_select, bound0),                     \
-      TRNI_C(range_select, bound1), TRNI_O(range_select, reduce_res))                                                  \
-    X(select_reduce, VECTOR, TRNI_ON_V(SELECT_REDUCE), TRNI_NO_HOOKS, TRNI_STATE_V(select_reduce),                     \
-      TRNI_W(select_reduce, dst), TRNI_E(select_reduce, predicate), TRNI_E(select_reduce, on_true),                    \
-      TRNI_C(select_reduce, on_false_tile), TRNI_O(select_reduce, reduce_res))                                         \
-    X(bn_stats, VECTOR, TRNI_ON_V(BN_STATS), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(bn_stats, dst),                      \
-      TRNI_R(bn_stats, data))                                                                                          \
-    X(bn_aggr, VECTOR, TRNI_ON_V(BN_AGGR), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(bn_aggr, dst), TRNI_R(bn_aggr, data))  \
-    X(max8, VECTOR, TRNI_ON_V(MAX8), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(max8, dst), TRNI_R(max8, src))               \
-    X(nc_find_index8, VECTOR, TRNI_ON_V(NC_FIND_INDEX8), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(nc_find_index8, dst),    \
-      TRNI_R(nc_find_index8, data), TRNI_R(nc_find_index8, vals))                                                      \
-    X(nc_match_replace8, VECTOR, TRNI_ON_V(NC_MATCH_REPLACE8), TRNI_NO_HOOKS, TRNI_NO_STATE,                           \
-      TRNI_W(nc_match_replace8, dst), TRNI_R(nc_match_replace8, data), TRNI_R(nc_match_replace8, vals),                \
-      TRNI_O(nc_match_replace8, dst_idx))                                                                              \
-    X(nc_stream_shuffle, VECTOR, TRNI_ON_V(NC_STREAM_SHUFFLE), TRNI_HOOKS(NULL, NULL, NULL, trni_scatter_shuffled),    \
-      TRNI_NO_STATE, TRNI_S(nc_stream_shuffle, dst), TRNI_G(nc_stream_shuffle, src))                                   \
-    X(vector_transpose, VECTOR, TRNI_ON_V(VECTOR_TRANSPOSE), TRNI_NO_HOOKS, TRNI_NO_STATE,                             \
-      TRNI_W(vector_transpose, dst), TRNI_R(vector_transpose, data))                                                   \
-    X(quantize_mx, VECTOR, TRNI_ON_V(QUANTIZE_MX), TRNI_HOOKS(trni_more_quantize_mx, NULL, NULL, NULL), TRNI_NO_STATE, \
-      TRNI_W(quantize_mx, dst), TRNI_IN(quantize_mx, src), TRNI_O(quantize_mx, dst_scale))                             \
-    X(rng, VECTOR, TRNI_COST(RNG, NONE, GPSIMD_RNG), TRNI_NO_HOOKS, TRNI_STATE_VG(rng), TRNI_W(rng, dst))              \
-    X(rand2, VECTOR, TRNI_ON_V(RAND2), TRNI_NO_HOOKS, TRNI_STATE_V(rand2), TRNI_W(rand2, dst),                         \
-      TRNI_C(rand2, min_tile), TRNI_C(rand2, max_tile))                                                                \
-    X(dropout, VECTOR, TRNI_ON_V(DROPOUT), TRNI_NO_HOOKS, TRNI_STATE_V(dropout), TRNI_W(dropout, dst),                 \
-      TRNI_R(dropout, data), TRNI_C(dropout, prob_tile))                                                               \
-    X(set_rng_seed, VECTOR, TRNI_ON_V(SET_RNG_SEED), TRNI_NO_HOOKS, TRNI_STATE_V(set_rng_seed),                        \
-      TRNI_R(set_rng_seed, src_seeds))                                                                                 \
-    X(rand_set_state, GPSIMD, TRNI_COST(RAND_STATE, NONE, GPSIMD_RNG), TRNI_NO_HOOKS, TRNI_STATE_VG(rand_set_state),   \
-      TRNI_R(rand_set_state, src_seeds))                                                                               \
-    X(rand_get_state, GPSIMD, TRNI_COST(RAND_STATE, NONE, GPSIMD_RNG), TRNI_NO_HOOKS, TRNI_STATE_VG(rand_get_state),   \
-      TRNI_W(rand_get_state, dst))                                                                                     \
-    X(activation, SCALAR, TRNI_COST(NONE, ACTIVATION, NONE),                                                           \
-      TRNI_HOOKS(trni_more_activation, NULL, trni_tune_activation, NULL), TRNI_STATE_S(activation),                    \
-      TRNI_W(activation, dst), TRNI_R(activation, src), TRNI_C(activation, scale_tile), TRNI_C(activation, bias_tile), \
-      TRNI_C(activation, param_tile), TRNI_O(activation, reduce_res))                                                  \
-    X(activation_reduce, SCALAR, TRNI_COST(NONE, ACTIVATION, NONE),                                                    \
-      TRNI_HOOKS(trni_more_activation, NULL, trni_tune_activation, NULL), TRNI_STATE_S(activation_reduce),             \
-      TRNI_W(activation_reduce, dst), TRNI_R(activation_reduce, src), TRNI_C(activation_reduce, scale_tile),           \
-      TRNI_C(activation_reduce, bias_tile), TRNI_C(activation_reduce, param_tile),                                     \
-      TRNI_O(activation_reduce, reduce_res))                                                                           \
-    X(activate2, SCALAR, TRNI_COST(NONE, ACTIVATE2, NONE),                                                             \
-      TRNI_HOOKS(trni_more_activate2, NULL, trni_tune_activate2, NULL), TRNI_STATE_S(activate2),                       \
-      TRNI_W(activate2, dst), TRNI_R(activate2, src), TRNI_C(activate2, imm0_tile), TRNI_C(activate2, imm1_tile),      \
-      TRNI_C(activate2, relu_param_tile), TRNI_O(activate2, reduce_res))                                               \
-    X(iota, GPSIMD, TRNI_ON_G(IOTA), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(iota, dst))                                  \
-    X(affine_select, GPSIMD, TRNI_ON_G(AFFINE_SELECT), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(affine_select, dst),       \
-      TRNI_R(affine_select, on_true_tile))                                                                             \
-    X(local_gather, GPSIMD, TRNI_ON_G(LOCAL_GATHER), TRNI_TUNE(trni_tune_output), TRNI_NO_STATE,                       \
-      TRNI_W(local_gather, dst), TRNI_G(local_gather, src_buffer), TRNI_G(local_gather, index))                        \
-    X(nc_n_gather, GPSIMD, TRNI_ON_G(NC_N_GATHER), TRNI_TUNE(trni_tune_output), TRNI_NO_STATE,                         \
-      TRNI_W(nc_n_gather, dst), TRNI_G(nc_n_gather, data), TRNI_R(nc_n_gather, indices))                               \
-    X(tensor_partition_reduce, GPSIMD, TRNI_ON_G(TENSOR_PARTITION_REDUCE), TRNI_NO_HOOKS, TRNI_NO_STATE,               \
-      TRNI_W(tensor_partition_reduce, dst), TRNI_R(tensor_partition_reduce, data))                                     \
-    X(nonzero_with_count, GPSIMD, TRNI_ON_G(NONZERO_WITH_COUNT),                                                       \
-      TRNI_HOOKS(NULL, NULL, NULL, trni_scatter_nonzero_with_count), TRNI_NO_STATE, TRNI_S(nonzero_with_count, dst),   \
-      TRNI_G(nonzero_with_count, src))                                                                                 \
-    X(sequence_bounds, GPSIMD, TRNI_ON_G(SEQUENCE_BOUNDS), TRNI_NO_HOOKS, TRNI_NO_STATE, TRNI_W(sequence_bounds, dst), \
-      TRNI_R(sequence_bounds, segment_ids))                                                                            \
-    X(topk, GPSIMD, TRNI_ON_G(TOPK), TRNI_TUNE(trni_tune_topk), TRNI_NO_STATE, TRNI_W(topk, val_dst),                  \
-      TRNI_W(topk, idx_dst), TRNI_G(topk, src))                                                                        \
-    X(gpsimd_custom, GPSIMD, TRNI_ON_G(GPSIMD_CUSTOM),                                                                 \
-      TRNI_HOOKS(trni_more_gpsimd_custom, NULL, trni_tune_gpsimd_custom, NULL), TRNI_NO_STATE, TRNI_NO_PART)           \
-    X(dma_copy, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_copy, trni_scatter_dma_copy, trni_move_dma_copy), TRNI_NO_STATE, \
-      TRNI_W(dma_copy, dst), TRNI_R(dma_copy, src), TRNI_C(dma_copy, src_index), TRNI_C(dma_copy, dst_index),          \
-      TRNI_IN(dma_copy, dst_offset.value), TRNI_IN(dma_copy, src_offset.value))                                        \
-    X(dma_transpose, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_transpose, NULL, trni_move_dma_transpose), TRNI_NO_STATE,   \
-      TRNI_W(dma_transpose, dst), TRNI_R(dma_transpose, src), TRNI_C(dma_transpose, index))                            \
-    X(dma_compute, DMA, TRNI_OWN, TRNI_DMA(trni_more_dma_compute, trni_scatter_dma_compute, trni_move_dma_compute),    \
-      TRNI_NO_STATE, TRNI_W(dma_compute, dst), TRNI_C(dma_compute, index))
-
 enum {
 #define TRNI_X(name, ...) TRNI_ORDER_##name,
-    TRNI_ORDER_LIST(TRNI_X)
+    TRNI_INSTRUCTIONS(TRNI_X)
 #undef TRNI_X
         TRNI_ORDERS
 };
 
 TRNI_FN const trni_order *trni_order_of(int order)
 {
-#define TRNI_X(name, engine, cost, hooks, state, ...)                                                                  \
-    { #name, TRN_ENGINE_##engine, cost, hooks, state, { __VA_ARGS__ } },
-    static const trni_order table[TRNI_ORDERS] = { TRNI_ORDER_LIST(TRNI_X) };
+#define TRNI_X(name, args, engine, cost, carry, special, ...)                                                          \
+    { #name, TRN_ENGINE_##engine, cost, TRNI_CARRY_##carry, special, { __VA_ARGS__ } },
+    static const trni_order table[TRNI_ORDERS] = { TRNI_INSTRUCTIONS(TRNI_X) };
 #undef TRNI_X
     return &table[order];
 }

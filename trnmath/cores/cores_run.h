@@ -19,7 +19,10 @@
 
 #define TRNI_CORES_ORDER(name, more, ...)                                                                              \
     {                                                                                                                  \
-        name, TRN_ENGINE_DMA, TRNI_OWN, TRNI_HOOKS(more, NULL, NULL, NULL), TRNI_NO_STATE, { __VA_ARGS__ }             \
+        name, TRN_ENGINE_DMA, TRNI_OWN, TRNI_CARRY_STRICT, TRNI_WITH_HOOKS(TRNI_HOOKS(more, NULL, NULL, NULL)),        \
+        {                                                                                                              \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
     }
 #define TRNI_CORES_COLLECTIVE_OF(name) TRNI_CORES_ORDER(name, trni_cores_more_collective, TRNI_NO_PART)
 

@@ -152,6 +152,8 @@ TRN_API const char *trn_space_name(trn_space space);
 
 #if TRNI_BODIES
 
+#include "spec_formats.h"
+
 /* ---- how a number is known ---- */
 
 TRN_API const char *trn_provenance_text(trn_provenance known)
@@ -216,6 +218,36 @@ TRNI_FN const trn_core_spec *trni_core_plain_of(trn_generation generation)
 
 TRN_API double trn_core_sbuf_bytes(const trn_core_spec *core) { return core->partitions * core->sbuf_partition_bytes; }
 TRN_API double trn_core_psum_bytes(const trn_core_spec *core) { return core->partitions * core->psum_partition_bytes; }
+
+/* ---- which formats the engines of a generation have ---- */
+
+TRNI_FN trni_rate trni_rate_of(trn_generation generation, trn_format format)
+{
+    const int g = trni_generation_index(generation);
+    return g < 0 ? TRNI_RATE_ABSENT : (trni_rate)trni_rates_of(format)->of[g];
+}
+
+TRNI_FN bool trni_holds(trn_generation generation, trn_format format)
+{
+    return trni_rate_of(generation, format) != TRNI_RATE_ABSENT;
+}
+
+TRNI_FN bool trni_multiplies(trn_generation generation, trn_format format)
+{
+    return trni_rate_of(generation, format) > TRNI_RATE_HELD;
+}
+
+TRN_API double trn_core_peak_flops_per_s(const trn_core_spec *core, trn_format format, bool sparse)
+{
+    TRNI_FLOATS;
+    const double f32 = 1.0 / core->f32_passes, f8 = core->f8_products, mx = core->mx_products;
+    const double stored = core->sparse_products; /* 4:16 skips three of four products of any format up to 16 bits */
+    const double int8 = core->int8_products;
+    const double dense_products[TRNI_RATE_COUNT] = { 0, 0, f32, 1, f8, mx, int8 };
+    const double sparse_products[TRNI_RATE_COUNT] = { 0, 0, 0, stored, stored, 0, 0 };
+    const double products = (sparse ? sparse_products : dense_products)[trni_rate_of(core->generation, format)];
+    return products > 0 ? 2.0 * core->pe_rows * core->pe_columns * core->tensor_clock_hz * products : TRNI_NAN;
+}
 
 /* ---- what a core does and holds, in words ---- */
 

@@ -6,9 +6,9 @@
 #ifndef TRNI_MACHINE_SPEC_FORMATS_H
 #define TRNI_MACHINE_SPEC_FORMATS_H
 
-#include "spec_core.h"
+#include "../trn_format.h"
 
-/* ---- what the engines of a generation do with a format ---- */
+/* ---- what engines do with a format ---- */
 
 typedef enum trni_rate {
     TRNI_RATE_ABSENT = 0, /* no engine has it */
@@ -21,7 +21,7 @@ typedef enum trni_rate {
     TRNI_RATE_COUNT
 } trni_rate;
 
-/* One for each generation. */
+/* On Trainium1, 2 and 3. */
 typedef struct trni_rates {
     unsigned char of[3]; /* trni_rate */
 } trni_rates;
@@ -33,22 +33,6 @@ TRNI_FN const trni_rates *trni_rates_of(trn_format format)
     static const trni_rates row[TRN_FORMAT_COUNT] = { { { 0, 0, 0 } }, TRNI_FORMATS(TRNI_X) };
 #undef TRNI_X
     return &row[(unsigned)format < TRN_FORMAT_COUNT ? (int)format : (int)TRN_FORMAT_UNSET];
-}
-
-TRNI_FN trni_rate trni_rate_of(trn_generation generation, trn_format format)
-{
-    const int g = trni_generation_index(generation);
-    return g < 0 ? TRNI_RATE_ABSENT : (trni_rate)trni_rates_of(format)->of[g];
-}
-
-TRNI_FN bool trni_holds(trn_generation generation, trn_format format)
-{
-    return trni_rate_of(generation, format) != TRNI_RATE_ABSENT;
-}
-
-TRNI_FN bool trni_multiplies(trn_generation generation, trn_format format)
-{
-    return trni_rate_of(generation, format) > TRNI_RATE_HELD;
 }
 
 /* On Trainium3 alone; nowhere. */
@@ -113,18 +97,6 @@ TRNI_FN bool trni_may_meet(trn_format a, trn_format b)
     const bool narrow[2] = { is[0] == TRNI_OPERAND_NARROW || is[0] == TRNI_OPERAND_TINY,
                              is[1] == TRNI_OPERAND_NARROW || is[1] == TRNI_OPERAND_TINY };
     return (is[0] == is[1] || (narrow[0] && narrow[1])) && !trni_are_both_e4m3(a, b);
-}
-
-TRN_API double trn_core_peak_flops_per_s(const trn_core_spec *core, trn_format format, bool sparse)
-{
-    TRNI_FLOATS;
-    const double f32 = 1.0 / core->f32_passes, f8 = core->f8_products, mx = core->mx_products;
-    const double stored = core->sparse_products; /* 4:16 skips three of four products of any format up to 16 bits */
-    const double int8 = core->int8_products;
-    const double dense_products[TRNI_RATE_COUNT] = { 0, 0, f32, 1, f8, mx, int8 };
-    const double sparse_products[TRNI_RATE_COUNT] = { 0, 0, 0, stored, stored, 0, 0 };
-    const double products = (sparse ? sparse_products : dense_products)[trni_rate_of(core->generation, format)];
-    return products > 0 ? 2.0 * core->pe_rows * core->pe_columns * core->tensor_clock_hz * products : TRNI_NAN;
 }
 
 #endif /* TRNI_MACHINE_SPEC_FORMATS_H */

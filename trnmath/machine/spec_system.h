@@ -172,8 +172,6 @@ TRN_API bool trn_spec_alternative_at(int index, trn_spec_alternative *out);
 
 #if TRNI_BODIES
 
-#include "spec_formats.h"
-
 /* ---- one chip ---- */
 
 enum { TRNI_CHIP_FIELD_COUNT = 0 TRNI_CHIP_FIELDS(TRNI_ONE) };
