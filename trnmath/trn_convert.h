@@ -262,18 +262,15 @@ TRNI_DRIVER void trni_convert_tile(const trni_convert_plan *p, int64_t tile)
 
 /* The axes that matter, longest dst step first, or in their own order where the order of elements matters; neighbours
  * that continue each other in dst, src and position merge. */
-TRNI_DRIVER void trni_convert_axes(trni_convert_plan *p)
+TRNI_DRIVER void trni_convert_axes(trni_convert_plan *p, const trn_tensor *dst, const trn_tensor *src)
 {
-    const trn_tensor *dst = &p->args->dst, *src = &p->args->src;
-    int64_t dst_stride[TRN_MAX_RANK], src_stride[TRN_MAX_RANK], index = 1;
+    int64_t index = 1;
     trni_convert_axis *axis = p->axis;
     int n = 0;
-    trni_strides(dst, dst_stride);
-    trni_strides(src, src_stride);
     for (int i = dst->rank - 1; i >= 0; index *= dst->shape[i--]) {
         if (dst->shape[i] == 1) continue;
-        const trni_convert_axis one = { dst->shape[i], dst_stride[i] * (int64_t)p->dst_bytes,
-                                        src_stride[i] * (int64_t)p->src_bytes, index };
+        const trni_convert_axis one = { dst->shape[i], dst->stride[i] * (int64_t)p->dst_bytes,
+                                        src->stride[i] * (int64_t)p->src_bytes, index };
         int at = n++;
         for (; at > 0 && (p->draw || axis[at - 1].dst < one.dst); at--) axis[at] = axis[at - 1];
         axis[at] = one;
@@ -366,12 +363,11 @@ TRNI_DRIVER void trni_convert_kernels(trni_convert_plan *p, const trn_format_inf
     if (p->src_bytes == 1 && p->dst_bytes <= 2 && !p->stochastic && p->elements >= 256) trni_convert_tabulate(p);
 }
 
-TRNI_DRIVER trn_status trni_convert_check_views(const trn_convert_args *a)
+TRNI_DRIVER trn_status trni_convert_open(const trn_convert_args *a, trni_view *dst, trni_view *src)
 {
-    const trn_tensor *dst = &a->dst, *src = &a->src;
-    trn_status status = trn_tensor_check(dst, "dst", TRNI_OUTPUT, 0, a->error);
-    if (!status) status = trn_tensor_check(src, "src", TRNI_INPUT, 0, a->error);
-    return status ? status : trni_check_same_shape(dst, "dst", src, "src", a->error);
+    trn_status status = trni_view_open(dst, &a->dst, "dst", TRNI_OUTPUT, 0, a->error);
+    if (!status) status = trni_view_open(src, &a->src, "src", TRNI_INPUT, 0, a->error);
+    return status ? status : trni_check_same_shape(&a->dst, "dst", &a->src, "src", a->error);
 }
 
 TRNI_DRIVER trn_status trni_convert_check_modes(const trn_convert_args *a)
@@ -390,30 +386,29 @@ TRN_API trn_status trn_convert(const trn_convert_args *args)
     trni_convert_plan plan;
     memset(&plan, 0, offsetof(trni_convert_plan, encoder));
     trni_convert_plan *const p = &plan;
+    trni_view dst, src;
     p->args = args;
     p->isa = args->isa;
-    trn_status status = trni_convert_check_views(args);
+    trn_status status = trni_convert_open(args, &dst, &src);
     if (!status) status = trni_convert_check_modes(args);
     if (!status) status = trni_isa_resolve(&p->isa, args->error);
     if (status) return status;
 
-    for (int i = 0; i < args->dst.rank; i++)
-        if (args->dst.shape[i] == 0) return TRN_OK;
+    if (dst.elements == 0) return TRN_OK;
     p->dst = (char *)args->dst.data;
     p->src = (const char *)args->src.data;
-    p->elements = trn_tensor_elements(args->dst);
-    p->dst_bytes = trn_format_bytes(args->dst.format);
-    p->src_bytes = trn_format_bytes(args->src.format);
-    p->in_place = trni_same_place(&args->dst, &args->src);
-    if (!p->in_place && trn_tensor_overlap(args->dst, args->src))
+    p->elements = dst.elements;
+    p->dst_bytes = dst.size;
+    p->src_bytes = src.size;
+    p->in_place = trni_same_place(&dst, &src);
+    if (!p->in_place && trni_views_overlap(&dst, &src))
         return trni_fail(args->error, TRN_EINVAL,
                          "dst overlaps src; in place needs the same data, element size and strides");
-    const trn_format_info to = trn_tensor_format_info(&args->dst), from = trn_tensor_format_info(&args->src);
-    trni_convert_kernels(p, &to, &from);
+    trni_convert_kernels(p, &dst.info, &src.info);
     if (p->copy && p->in_place) return TRN_OK;
     trni_convert_draw draw = { args->xorwow, 0, 0 };
     if (args->xorwow && p->stochastic && !p->copy && !p->decodes) p->draw = &draw;
-    trni_convert_axes(p);
+    trni_convert_axes(p, &dst.t, &src.t);
     trni_convert_tiles(p);
     trni_convert_count_tiles(p);
 

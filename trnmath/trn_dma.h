@@ -165,16 +165,14 @@ TRNI_FN void trni_dma_priority(trni_frame *f, int priority)
 }
 
 /* All axes of a view as one run of elements, in row-major order. */
-TRNI_FN void trni_dma_flat_span(trni_span *v, const trn_tensor *t, trn_isa isa)
+TRNI_FN void trni_dma_flat_span(trni_span *v, const trni_view *view, trn_isa isa)
 {
-    int64_t stride[TRN_MAX_RANK];
-    trni_span_init(v, t, isa);
-    trni_strides(t, stride);
+    trni_span_init(v, view, isa);
     v->partitions = 1;
     v->partition_step = 0;
-    v->elements = trn_tensor_elements(*t);
+    v->elements = view->elements;
     v->rank = 0;
-    for (int i = 0; i < t->rank; i++) trni_span_axis_add(v, t->shape[i], stride[i]);
+    for (int i = 0; i < view->t.rank; i++) trni_span_axis_add(v, view->t.shape[i], view->t.stride[i]);
     trni_span_axes_end(v);
     v->direct = v->format == TRN_F32 && (uintptr_t)v->data % sizeof(float) == 0 && trni_span_flat(v);
 }
@@ -182,8 +180,8 @@ TRNI_FN void trni_dma_flat_span(trni_span *v, const trn_tensor *t, trn_isa isa)
 /* ---- rows by index ---- */
 
 typedef struct trni_dma_index {
-    const trn_tensor *index; /* NULL: none */
-    int64_t rows;            /* of the tensor that it points into */
+    trni_view view; /* rank 0: none */
+    int64_t rows;   /* of the tensor that it points into */
     trni_span span;
 } trni_dma_index;
 
@@ -200,30 +198,30 @@ TRNI_FN int64_t trni_dma_row(const trni_dma_index *x, int64_t i)
     return row >= 0 && row < x->rows ? row : -1;
 }
 
-/* One index for each of `count` rows, in bounds of the tensor `into` or to be skipped. */
+/* One index for each row of `of`, in bounds of the tensor `into` or to be skipped. */
 TRNI_FN void trni_dma_index_init(trni_frame *f, trni_dma_index *x, const trn_tensor *index, const char *name,
-                                 int64_t count, const trn_tensor *into, const char *into_name, trn_oob_mode oob)
+                                 const trni_view *of, const trni_view *into, trn_oob_mode oob)
 {
-    x->index = index;
-    x->rows = into->shape[0];
-    trni_frame_view(f, index, name, TRNI_INPUT);
+    const int64_t count = of->t.shape[0];
+    x->rows = into->t.shape[0];
+    trni_frame_view(f, &x->view, index, name, TRNI_INPUT);
     if (f->status) return;
     if (index->format != TRN_U32 && index->format != TRN_I32) {
-        f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; it takes uint32 and int32", name,
-                              trn_format_name(index->format));
+        f->status =
+            trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; it takes uint32 and int32", name, x->view.info.name);
         return;
     }
-    if (trn_tensor_elements(*index) != count) {
+    if (x->view.elements != count) {
         f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld elements for %lld rows", name,
-                              (long long)trn_tensor_elements(*index), (long long)count);
+                              (long long)x->view.elements, (long long)count);
         return;
     }
     if (count == 0) return;
-    trni_dma_flat_span(&x->span, index, f->isa);
+    trni_dma_flat_span(&x->span, &x->view, f->isa);
     for (int64_t i = 0; i < count && oob == TRN_OOB_ERROR; i++)
         if (trni_dma_row(x, i) < 0) {
             f->status = trni_fail(f->how.error, TRN_EINVAL, "%s[%lld] is %lld but %s has %lld rows", name, (long long)i,
-                                  (long long)trni_dma_number(x, i), into_name, (long long)x->rows);
+                                  (long long)trni_dma_number(x, i), into->name, (long long)x->rows);
             return;
         }
 }
@@ -260,7 +258,7 @@ TRNI_FN void trni_dma_move(const trni_dma_plan *my, int64_t to, int64_t from, in
 TRNI_FN void trni_dma_work(const void *plan, int64_t row, int64_t f, int64_t n)
 {
     const trni_dma_plan *const my = (const trni_dma_plan *)plan;
-    const int64_t other = my->index.index ? trni_dma_row(&my->index, row) : row;
+    const int64_t other = my->index.view.t.rank ? trni_dma_row(&my->index, row) : row;
     if (other >= 0) trni_dma_move(my, my->scatter ? other : row, my->scatter ? row : other, f, n);
 }
 
@@ -278,37 +276,33 @@ TRNI_FN void trni_dma_run(const trni_dma_plan *my, int64_t rows)
 }
 
 /* Rows of dst and of src have as many elements, where both have rows at all. */
-TRNI_DRIVER void trni_dma_check_rows(trni_frame *f, const trn_tensor *dst, const trn_tensor *src, const char *src_name)
+TRNI_DRIVER void trni_dma_check_rows(trni_frame *f, const trni_view *src)
 {
-    if (!f->status && dst->shape[0] && src->shape[0] &&
-        trni_partition_elements(dst, 0) != trni_partition_elements(src, 0))
-        f->status =
-            trni_fail(f->how.error, TRN_ESHAPE, "a row of %s has %lld elements but one of dst has %lld", src_name,
-                      (long long)trni_partition_elements(src, 0), (long long)trni_partition_elements(dst, 0));
+    if (!f->status && f->dst.t.shape[0] && src->t.shape[0] && f->dst.width != src->width)
+        f->status = trni_fail(f->how.error, TRN_ESHAPE, "a row of %s has %lld elements but one of dst has %lld",
+                              src->name, (long long)src->width, (long long)f->dst.width);
 }
 
-TRNI_DRIVER void trni_dma_check_elements(trni_frame *f, const trn_tensor *dst, const trn_tensor *src,
-                                         const char *src_name)
+TRNI_DRIVER void trni_dma_check_elements(trni_frame *f, const trni_view *src)
 {
-    if (!f->status && trn_tensor_elements(*dst) != trn_tensor_elements(*src))
-        f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld elements but dst has %lld", src_name,
-                              (long long)trn_tensor_elements(*src), (long long)trn_tensor_elements(*dst));
+    if (!f->status && f->dst.elements != src->elements)
+        f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld elements but dst has %lld", src->name,
+                              (long long)src->elements, (long long)f->dst.elements);
 }
 
 /* The spans of a gather or scatter (rows), or of everything in a row. */
-TRNI_FN void trni_dma_plan_init(trni_dma_plan *p, const trni_frame *f, const trn_tensor *dst, const trn_tensor *src,
-                                bool rows)
+TRNI_FN void trni_dma_plan_init(trni_dma_plan *p, const trni_frame *f, const trni_view *src, bool rows)
 {
     if (rows) {
-        trni_span_init(&p->dst, dst, f->isa);
+        trni_span_init(&p->dst, &f->dst, f->isa);
         trni_span_init(&p->src, src, f->isa);
     } else {
-        trni_dma_flat_span(&p->dst, dst, f->isa);
+        trni_dma_flat_span(&p->dst, &f->dst, f->isa);
         trni_dma_flat_span(&p->src, src, f->isa);
     }
-    trni_span_round(&p->dst, dst, &f->how, f->numerics.sr_bits);
+    trni_span_round(&p->dst, &f->dst, &f->how, f->numerics.sr_bits);
     p->dst.stream = false;
-    p->copies = trni_same_format(dst, src);
+    p->copies = trni_same_format(&f->dst.t, &src->t);
 }
 
 /* ---- dma_copy ---- */
@@ -391,23 +385,34 @@ TRNI_FN void trni_dma_copy_formats(trni_frame *f, const trn_dma_copy_args *a)
             trni_fail(error, TRN_EFORMAT, "dst is %s and src is %s; a DMA does not cast MX's numbers", to, from);
 }
 
-TRNI_FN void trni_dma_copy_shapes(trni_frame *f, const trn_dma_copy_args *a, trni_dma_plan *plan)
+TRNI_FN void trni_dma_copy_shapes(trni_frame *f, const trn_dma_copy_args *a, const trni_view *src, trni_dma_plan *plan)
 {
     plan->scatter = a->dst_index.rank != 0;
-    plan->index.index = NULL;
+    plan->index.view.t.rank = 0;
+    if (f->status) return;
     if (a->src_index.rank == 0 && a->dst_index.rank == 0) {
-        trni_dma_check_elements(f, &a->dst, &a->src, "src");
-        if (!f->status && !trni_same_place(&a->dst, &a->src)) trni_frame_apart(f, &a->dst, "dst", &a->src, "src");
+        trni_dma_check_elements(f, src);
+        trni_frame_beside(f, src);
         return;
     }
-    const trn_tensor *const index = plan->scatter ? &a->dst_index : &a->src_index;
-    const char *const name = plan->scatter ? "dst_index" : "src_index";
-    trni_dma_check_rows(f, &a->dst, &a->src, "src");
-    trni_frame_apart(f, &a->dst, "dst", &a->src, "src");
+    trni_dma_check_rows(f, src);
+    trni_frame_apart(f, &f->dst, src);
     if (f->status) return;
-    trni_dma_index_init(f, &plan->index, index, name, (plan->scatter ? &a->src : &a->dst)->shape[0],
-                        plan->scatter ? &a->dst : &a->src, plan->scatter ? "dst" : "src", a->oob_mode);
-    trni_frame_apart(f, &a->dst, "dst", index, name);
+    if (plan->scatter)
+        trni_dma_index_init(f, &plan->index, &a->dst_index, "dst_index", src, &f->dst, a->oob_mode);
+    else
+        trni_dma_index_init(f, &plan->index, &a->src_index, "src_index", &f->dst, src, a->oob_mode);
+    trni_frame_apart(f, &f->dst, &plan->index.view);
+}
+
+/* A number that says where a side begins stays out of dst. */
+TRNI_FN void trni_dma_offset_apart(trni_frame *f, const trn_dma_offset *o, const char *name)
+{
+    trni_view value;
+    if (f->status || o->value.rank == 0) return;
+    (void)trni_view_known(&value, &o->value);
+    value.name = name;
+    trni_frame_apart(f, &f->dst, &value);
 }
 
 /* Both sides where they begin. False: out of bounds, and skipped. */
@@ -416,30 +421,28 @@ TRNI_FN bool trni_dma_copy_place(trni_frame *f, trn_dma_copy_args *a)
     static const trni_dma_side dst = { "dst", "dst_offset" }, src = { "src", "src_offset" };
     const bool skips = a->oob_mode == TRN_OOB_SKIP;
     bool moves = true;
-    trni_frame_view(f, &a->dst, "dst", TRNI_OUTPUT);
     if (!f->status && a->dst_offset.value.rank)
         f->status = trni_dma_offset_place(&a->dst_offset, &a->dst, dst, skips, &moves, f->how.error);
     if (!f->status && a->src_offset.value.rank)
         f->status = trni_dma_offset_place(&a->src_offset, &a->src, src, skips, &moves, f->how.error);
-    if (!f->status && a->dst_offset.value.rank)
-        trni_frame_apart(f, &a->dst, "dst", &a->dst_offset.value, "dst_offset.value");
-    if (!f->status && a->src_offset.value.rank)
-        trni_frame_apart(f, &a->dst, "dst", &a->src_offset.value, "src_offset.value");
+    f->dst.t.data = a->dst.data;
+    trni_dma_offset_apart(f, &a->dst_offset, "dst_offset.value");
+    trni_dma_offset_apart(f, &a->src_offset, "src_offset.value");
     return moves;
 }
 
-/* `a` says where both sides begin; `moves`: it is not out of bounds. */
+/* `a` says where both sides begin, and the frame has dst; `moves`: it is not out of bounds. */
 TRNI_DRIVER trn_status trni_dma_copy(trni_frame *f, const trn_dma_copy_args *a, bool moves)
 {
+    trni_view src;
     trni_dma_plan plan;
-    trni_frame_view(f, &a->dst, "dst", TRNI_OUTPUT);
-    trni_frame_view(f, &a->src, "src", TRNI_INPUT);
+    trni_frame_view(f, &src, &a->src, "src", TRNI_INPUT);
     trni_dma_copy_formats(f, a);
-    trni_dma_copy_shapes(f, a, &plan);
-    if (f->status || !moves || trn_tensor_elements(a->dst) == 0 || trn_tensor_elements(a->src) == 0) return f->status;
-    const bool rows = plan.index.index != NULL;
+    trni_dma_copy_shapes(f, a, &src, &plan);
+    if (f->status || !moves || f->dst.elements == 0 || src.elements == 0) return f->status;
+    const bool rows = plan.index.view.t.rank != 0;
     if (!rows && !a->accumulate && trni_dma_convert(f, &a->dst, &a->src)) return f->status;
-    trni_dma_plan_init(&plan, f, &a->dst, &a->src, rows);
+    trni_dma_plan_init(&plan, f, &src, rows);
     plan.adds = a->accumulate;
     plan.add = trni_alu_kernel_of(TRN_ALU_ADD, f->isa);
     trni_dma_run(&plan, !rows ? 1 : plan.scatter ? plan.src.partitions : plan.dst.partitions);
@@ -452,6 +455,7 @@ TRN_API trn_status trn_dma_copy(const trn_dma_copy_args *args)
     trni_frame f;
     trni_dma_begin(&f, args, TRN_TRAINIUM1, "dma_copy");
     trni_dma_copy_modes(&f, args);
+    trni_frame_view(&f, &f.dst, &args->dst, "dst", TRNI_OUTPUT);
     if (!args->src_offset.value.rank && !args->dst_offset.value.rank) return trni_dma_copy(&f, args, true);
     trn_dma_copy_args at = *args;
     const bool moves = trni_dma_copy_place(&f, &at);
@@ -469,15 +473,7 @@ TRNI_FN const int *trni_dma_axes(int rank)
 /* src's axes in dst's order. */
 TRNI_FN trn_tensor trni_dma_permuted(const trn_tensor *src)
 {
-    const int *const axes = trni_dma_axes(src->rank);
-    int64_t stride[TRN_MAX_RANK];
-    trn_tensor t = *src;
-    trni_strides(src, stride);
-    for (int k = 0; k < src->rank; k++) {
-        t.shape[k] = src->shape[axes[k]];
-        t.stride[k] = stride[axes[k]];
-    }
-    return t;
+    return trn_tensor_permuted(*src, trni_dma_axes(src->rank));
 }
 
 TRNI_FN void trni_dma_transpose_views(trni_frame *f, const trn_dma_transpose_args *a)
@@ -531,11 +527,11 @@ TRNI_FN void trni_dma_transpose_hwdge(trni_frame *f, const trn_tensor *src)
                               trn_format_name(src->format));
 }
 
-TRNI_FN void trni_dma_transpose_swdge(trni_frame *f, const trn_dma_transpose_args *a)
+TRNI_FN void trni_dma_transpose_swdge(trni_frame *f, const trn_dma_transpose_args *a, trni_view *opened)
 {
     trn_error *const error = f->how.error;
     const trn_tensor *const src = &a->src, *const index = &a->index;
-    trni_frame_view(f, index, "index", TRNI_INPUT);
+    trni_frame_view(f, opened, index, "index", TRNI_INPUT);
     if (f->status) return;
     const long long taken = (long long)a->dst.shape[a->dst.rank - 1], rows = (long long)index->shape[0];
     const long long columns = index->rank == 2 ? (long long)index->shape[1] : 0,
@@ -564,9 +560,11 @@ TRNI_FN void trni_dma_transpose_swdge(trni_frame *f, const trn_dma_transpose_arg
                               trn_format_name(src->format));
 }
 
-TRNI_FN void trni_dma_transpose_modes(trni_frame *f, const trn_dma_transpose_args *a)
+/* `index`: opened where it is given. */
+TRNI_FN void trni_dma_transpose_modes(trni_frame *f, const trn_dma_transpose_args *a, trni_view *index)
 {
     const bool indexed = a->index.rank != 0;
+    index->t.rank = 0;
     if (f->status) return;
     const bool made_before = !indexed && a->dge_mode == TRN_DGE_NONE; /* descriptors that the host has written */
     if (a->dge_mode != TRN_DGE_UNKNOWN && !made_before && a->dge_mode != (indexed ? TRN_DGE_SWDGE : TRN_DGE_HWDGE))
@@ -576,7 +574,7 @@ TRNI_FN void trni_dma_transpose_modes(trni_frame *f, const trn_dma_transpose_arg
     else if (!indexed && a->oob_mode == TRN_OOB_SKIP)
         f->status = trni_fail(f->how.error, TRN_EINVAL, "oob_mode is skip, but there is no index");
     else if (indexed)
-        trni_dma_transpose_swdge(f, a);
+        trni_dma_transpose_swdge(f, a, index);
     else if (a->dge_mode == TRN_DGE_HWDGE)
         trni_dma_transpose_hwdge(f, &a->src);
 }
@@ -588,7 +586,8 @@ TRNI_FN void trni_dma_gather_transpose(trni_frame *f, const trn_dma_transpose_ar
     const int64_t taken = a->dst.shape[last];
     const trn_tensor transposed = trn_tensor_transposed(a->index); /* column by column */
     trni_dma_index index;
-    trni_dma_flat_span(&index.span, &transposed, f->isa);
+    (void)trni_view_known(&index.view, &transposed);
+    trni_dma_flat_span(&index.span, &index.view, f->isa);
     index.rows = a->src.shape[0];
     for (int64_t i = 0; i < taken && a->oob_mode == TRN_OOB_ERROR; i++)
         if (trni_dma_row(&index, i) < 0) {
@@ -610,22 +609,23 @@ TRN_API trn_status trn_dma_transpose(const trn_dma_transpose_args *args)
 {
     TRNI_ENTER(args);
     trni_frame f;
+    trni_view src, index;
     trni_dma_begin(&f, args, TRN_TRAINIUM2, "dma_transpose");
     trni_dma_modes(&f, args->dge_mode, args->oob_mode, "dma_transpose");
     trni_dma_priority(&f, args->priority);
-    trni_frame_view(&f, &args->dst, "dst", TRNI_OUTPUT);
-    trni_frame_view(&f, &args->src, "src", TRNI_INPUT);
+    trni_frame_view(&f, &f.dst, &args->dst, "dst", TRNI_OUTPUT);
+    trni_frame_view(&f, &src, &args->src, "src", TRNI_INPUT);
     trni_dma_transpose_views(&f, args);
-    trni_dma_transpose_modes(&f, args);
-    trni_frame_apart(&f, &args->dst, "dst", &args->src, "src");
-    if (!f.status && args->index.rank) trni_frame_apart(&f, &args->dst, "dst", &args->index, "index");
-    if (f.status || trn_tensor_elements(args->dst) == 0) return f.status;
+    trni_dma_transpose_modes(&f, args, &index);
+    trni_frame_apart(&f, &f.dst, &src);
+    trni_frame_apart(&f, &f.dst, &index);
+    if (f.status || f.dst.elements == 0) return f.status;
     if (args->index.rank) {
         trni_dma_gather_transpose(&f, args);
         return f.status;
     }
-    const trn_tensor src = trni_dma_permuted(&args->src);
-    trni_dma_convert(&f, &args->dst, &src);
+    const trn_tensor permuted = trni_dma_permuted(&args->src);
+    trni_dma_convert(&f, &args->dst, &permuted);
     return f.status;
 }
 
@@ -701,24 +701,24 @@ TRNI_DRIVER trn_status trni_dma_check_unique(const trni_dma_index *x, int64_t co
 }
 
 /* One of the two sources is dst, and the other is not. */
-TRNI_FN trn_status trni_dma_modify(trni_frame *f, const trn_dma_compute_args *a)
+TRNI_FN trn_status trni_dma_modify(trni_frame *f, const trn_dma_compute_args *a, const trni_view src[2])
 {
     trni_dma_plan plan;
-    const int own = trni_same_place(&a->dst, &a->srcs[0]) && trni_same_format(&a->dst, &a->srcs[0]) ? 0 : 1;
-    const trn_tensor *const data = &a->srcs[1 - own];
-    const char *const name = own ? "srcs[0]" : "srcs[1]";
-    if (!trni_same_place(&a->dst, &a->srcs[own]) || !trni_same_format(&a->dst, &a->srcs[own]))
+    bool is_dst[2];
+    for (int i = 0; i < 2; i++) is_dst[i] = trni_same_place(&f->dst, &src[i]) && trni_same_format(&f->dst.t, &src[i].t);
+    const trni_view *const data = &src[is_dst[0] ? 1 : 0];
+    if (!is_dst[0] && !is_dst[1])
         return trni_fail(f->how.error, TRN_EINVAL, "neither of the 2 sources is dst; with an index one of them is");
-    trni_frame_apart(f, &a->dst, "dst", data, name);
-    trni_dma_check_rows(f, &a->dst, data, name);
+    trni_frame_apart(f, &f->dst, data);
+    trni_dma_check_rows(f, data);
     if (f->status) return f->status;
-    trni_dma_index_init(f, &plan.index, &a->index, "index", (a->scatter ? data : &a->dst)->shape[0],
-                        a->scatter ? &a->dst : data, a->scatter ? "dst" : name, a->oob_mode);
-    trni_frame_apart(f, &a->dst, "dst", &a->index, "index");
-    if (f->status || trn_tensor_elements(a->dst) == 0 || trn_tensor_elements(*data) == 0) return f->status;
-    if (a->unique_indices && a->scatter) f->status = trni_dma_check_unique(&plan.index, data->shape[0], f->how.error);
+    trni_dma_index_init(f, &plan.index, &a->index, "index", a->scatter ? data : &f->dst, a->scatter ? &f->dst : data,
+                        a->oob_mode);
+    trni_frame_apart(f, &f->dst, &plan.index.view);
+    if (f->status || f->dst.elements == 0 || data->elements == 0) return f->status;
+    if (a->unique_indices && a->scatter) f->status = trni_dma_check_unique(&plan.index, data->t.shape[0], f->how.error);
     if (f->status) return f->status;
-    trni_dma_plan_init(&plan, f, &a->dst, data, true);
+    trni_dma_plan_init(&plan, f, data, true);
     plan.scatter = a->scatter;
     plan.adds = true;
     plan.add = trni_alu_kernel_of(TRN_ALU_ADD, f->isa);
@@ -731,25 +731,25 @@ TRN_API trn_status trn_dma_compute(const trn_dma_compute_args *args)
     TRNI_ENTER(args);
     trni_frame f;
     trni_dma_sum plan;
-    char name[24]; /* gcc counts the digits of any int */
+    trni_view src[TRNI_DMA_SOURCES];
+    char name[TRNI_DMA_SOURCES][24]; /* gcc counts the digits of any int */
     trni_dma_begin(&f, args, TRN_TRAINIUM1, "dma_compute");
     trni_dma_compute_modes(&f, args);
-    trni_frame_view(&f, &args->dst, "dst", TRNI_OUTPUT);
+    trni_frame_view(&f, &f.dst, &args->dst, "dst", TRNI_OUTPUT);
     for (int i = 0; !f.status && i < args->count; i++) {
-        snprintf(name, sizeof name, "srcs[%d]", i);
-        trni_frame_view(&f, &args->srcs[i], name, TRNI_INPUT);
+        snprintf(name[i], sizeof name[i], "srcs[%d]", i);
+        trni_frame_view(&f, &src[i], &args->srcs[i], name[i], TRNI_INPUT);
         if (args->index.rank) continue;
-        trni_dma_check_elements(&f, &args->dst, &args->srcs[i], name);
-        if (!f.status && !trni_same_place(&args->dst, &args->srcs[i]))
-            trni_frame_apart(&f, &args->dst, "dst", &args->srcs[i], name);
+        trni_dma_check_elements(&f, &src[i]);
+        trni_frame_beside(&f, &src[i]);
     }
     if (f.status) return f.status;
-    if (args->index.rank) return trni_dma_modify(&f, args);
-    if (trn_tensor_elements(args->dst) == 0) return TRN_OK;
-    trni_dma_flat_span(&plan.dst, &args->dst, f.isa);
-    trni_span_round(&plan.dst, &args->dst, &f.how, f.numerics.sr_bits);
+    if (args->index.rank) return trni_dma_modify(&f, args, src);
+    if (f.dst.elements == 0) return TRN_OK;
+    trni_dma_flat_span(&plan.dst, &f.dst, f.isa);
+    trni_span_round(&plan.dst, &f.dst, &f.how, f.numerics.sr_bits);
     plan.dst.stream = false;
-    for (int i = 0; i < args->count; i++) trni_dma_flat_span(&plan.src[i], &args->srcs[i], f.isa);
+    for (int i = 0; i < args->count; i++) trni_dma_flat_span(&plan.src[i], &src[i], f.isa);
     for (int i = 0; i < TRNI_SPAN_CHUNK; i++) plan.nothing[i] = -0.0f;
     plan.count = args->count;
     plan.add = trni_alu_kernel_of(TRN_ALU_ADD, f.isa);

@@ -186,25 +186,24 @@ TRNI_FN trn_status trni_gpsimd_fail_format(trni_frame *f, const char *name, trn_
 }
 
 /* One of two formats; TRN_FORMAT_UNSET: there is no second one. */
-TRNI_FN void trni_gpsimd_format(trni_frame *f, const trn_tensor *t, const char *name, trn_format one, trn_format two,
-                                const char *takes)
+TRNI_FN void trni_gpsimd_format(trni_frame *f, const trni_view *v, trn_format one, trn_format two, const char *takes)
 {
-    if (!f->status && t->format != one && t->format != two) trni_gpsimd_fail_format(f, name, t->format, takes);
+    if (!f->status && v->t.format != one && v->t.format != two) trni_gpsimd_fail_format(f, v->name, v->t.format, takes);
 }
 
 /* What is gathered keeps its bits, so that dst and source have one format. */
-TRNI_FN void trni_gpsimd_moves(trni_frame *f, const trn_tensor *dst, const trn_tensor *src, const char *name)
+TRNI_FN void trni_gpsimd_moves(trni_frame *f, const trni_view *src)
 {
-    if (!f->status && !trni_same_format(dst, src))
+    if (!f->status && !trni_same_format(&f->dst.t, &src->t))
         f->status = trni_fail(f->how.error, TRN_EFORMAT, "dst is %s and %s is %s; a gather does not cast",
-                              trn_format_name(dst->format), name, trn_format_name(src->format));
+                              f->dst.info.name, src->name, src->info.name);
 }
 
 /* How many elements a partition of the view has; 0 when the view or anything before it is wrong. */
-TRNI_FN int64_t trni_gpsimd_width(trni_frame *f, const trn_tensor *t, const char *name, trni_use use)
+TRNI_FN int64_t trni_gpsimd_width(trni_frame *f, trni_view *v, const trn_tensor *t, const char *name, trni_use use)
 {
-    trni_frame_view(f, t, name, use);
-    return f->status ? 0 : trni_partition_elements(t, 0);
+    trni_frame_view(f, v, t, name, use);
+    return f->status ? 0 : v->width;
 }
 
 /* ---- patterns ---- */
@@ -309,7 +308,7 @@ TRN_API trn_status trn_iota(const trn_iota_args *args)
     trni_frame_dst(&f, &args->dst);
     trni_affine_init(&plan.affine, &f, &args->pattern, args->offset, args->channel_multiplier);
     if (f.status || trni_frame_empty(&f)) return f.status;
-    trni_span_output(&plan.dst, &args->dst, &f);
+    trni_span_output(&plan.dst, &f.dst, &f);
     trni_span_each(f.partitions, f.elements, trni_iota_work, &plan);
     return TRN_OK;
 }
@@ -404,15 +403,16 @@ TRN_API trn_status trn_affine_select(const trn_affine_select_args *args)
 {
     TRNI_ENTER(args);
     trni_frame f;
+    trni_view on_true;
     trni_affine_plan plan;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "affine_select");
     trni_frame_dst(&f, &args->dst);
     trni_affine_init(&plan.affine, &f, &args->pattern, args->offset, args->channel_multiplier);
-    trni_frame_src(&f, &args->on_true_tile, "on_true_tile");
+    trni_frame_src(&f, &on_true, &args->on_true_tile, "on_true_tile");
     plan.want = trni_affine_want(&f, args->cmp_op);
     if (f.status || trni_frame_empty(&f)) return f.status;
-    trni_span_output(&plan.dst, &args->dst, &f);
-    trni_span_init(&plan.on_true, &args->on_true_tile, f.isa);
+    trni_span_output(&plan.dst, &f.dst, &f);
+    trni_span_init(&plan.on_true, &on_true, f.isa);
     trni_constant_init(&plan.on_false, &plan.dst, args->on_false_value);
     plan.copies = trni_same_format(&args->dst, &args->on_true_tile);
     trni_span_each(f.partitions, f.elements, trni_affine_work, &plan);
@@ -494,20 +494,21 @@ TRN_API trn_status trn_nc_n_gather(const trn_nc_n_gather_args *args)
 {
     TRNI_ENTER(args);
     trni_frame f;
+    trni_view data, indices;
     trni_gather_plan plan;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "nc_n_gather");
     trni_frame_dst(&f, &args->dst);
-    const int64_t width = trni_gpsimd_width(&f, &args->data, "data", TRNI_INPUT);
-    trni_frame_tile(&f, &args->data, "data", TRNI_INPUT, f.partitions, width);
-    trni_frame_tile(&f, &args->indices, "indices", TRNI_INPUT, f.partitions, f.elements);
-    trni_gpsimd_format(&f, &args->indices, "indices", TRN_U32, TRN_FORMAT_UNSET, "uint32");
-    trni_gpsimd_moves(&f, &args->dst, &args->data, "data");
-    trni_frame_apart(&f, &args->dst, "dst", &args->data, "data");
-    trni_frame_apart(&f, &args->dst, "dst", &args->indices, "indices");
+    const int64_t width = trni_gpsimd_width(&f, &data, &args->data, "data", TRNI_INPUT);
+    trni_frame_sizes(&f, &data, f.partitions, width);
+    trni_frame_tile(&f, &indices, &args->indices, "indices", TRNI_INPUT, f.partitions, f.elements);
+    trni_gpsimd_format(&f, &indices, TRN_U32, TRN_FORMAT_UNSET, "uint32");
+    trni_gpsimd_moves(&f, &data);
+    trni_frame_apart(&f, &f.dst, &data);
+    trni_frame_apart(&f, &f.dst, &indices);
     if (f.status || trni_frame_empty(&f)) return f.status;
-    trni_span_init(&plan.dst, &args->dst, f.isa);
-    trni_span_init(&plan.src, &args->data, f.isa);
-    trni_span_init(&plan.index, &args->indices, f.isa);
+    trni_span_init(&plan.dst, &f.dst, f.isa);
+    trni_span_init(&plan.src, &data, f.isa);
+    trni_span_init(&plan.index, &indices, f.isa);
     trni_n_gather_bounds(&f, &plan);
     if (f.status) return f.status;
     trni_span_each(f.partitions, f.elements, trni_n_gather_work, &plan);
@@ -582,22 +583,23 @@ TRN_API trn_status trn_local_gather(const trn_local_gather_args *args)
 {
     TRNI_ENTER(args);
     trni_frame f;
+    trni_view src, index;
     trni_gather_plan plan;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "local_gather");
-    trni_frame_view(&f, &args->src_buffer, "src_buffer", TRNI_INPUT);
-    const int64_t width = trni_gpsimd_width(&f, &args->index, "index", TRNI_INPUT);
-    trni_gpsimd_format(&f, &args->index, "index", TRN_U16, TRN_FORMAT_UNSET, "uint16");
+    trni_frame_view(&f, &src, &args->src_buffer, "src_buffer", TRNI_INPUT);
+    const int64_t width = trni_gpsimd_width(&f, &index, &args->index, "index", TRNI_INPUT);
+    trni_gpsimd_format(&f, &index, TRN_U16, TRN_FORMAT_UNSET, "uint16");
     trni_local_gather_sizes(&f, args, &plan, width);
     f.partitions = args->src_buffer.shape[0];
-    trni_frame_tile(&f, &args->index, "index", TRNI_INPUT, f.partitions, width);
-    trni_frame_tile(&f, &args->dst, "dst", TRNI_OUTPUT, f.partitions, plan.valid * plan.run);
-    trni_gpsimd_moves(&f, &args->dst, &args->src_buffer, "src_buffer");
-    trni_frame_apart(&f, &args->dst, "dst", &args->src_buffer, "src_buffer");
-    trni_frame_apart(&f, &args->dst, "dst", &args->index, "index");
+    trni_frame_sizes(&f, &index, f.partitions, width);
+    trni_frame_tile(&f, &f.dst, &args->dst, "dst", TRNI_OUTPUT, f.partitions, plan.valid * plan.run);
+    trni_gpsimd_moves(&f, &src);
+    trni_frame_apart(&f, &f.dst, &src);
+    trni_frame_apart(&f, &f.dst, &index);
     if (f.status || f.partitions * plan.valid == 0) return f.status;
-    trni_span_init(&plan.dst, &args->dst, f.isa);
-    trni_span_init(&plan.src, &args->src_buffer, f.isa);
-    trni_span_init(&plan.index, &args->index, f.isa);
+    trni_span_init(&plan.dst, &f.dst, f.isa);
+    trni_span_init(&plan.src, &src, f.isa);
+    trni_span_init(&plan.index, &index, f.isa);
     trni_local_gather_bounds(&f, &plan);
     if (f.status) return f.status;
     trni_partitions_each(f.partitions, plan.valid * plan.run, TRNI_GPSIMD_GROUP, trni_local_gather_work, &plan);
@@ -677,16 +679,17 @@ TRN_API trn_status trn_tensor_partition_reduce(const trn_tensor_partition_reduce
 {
     TRNI_ENTER(args);
     trni_frame f;
+    trni_view data;
     trni_partition_reduce_plan plan;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "tensor_partition_reduce");
-    const int64_t elements = trni_gpsimd_width(&f, &args->data, "data", TRNI_INPUT);
-    const int64_t width = trni_gpsimd_width(&f, &args->dst, "dst", TRNI_OUTPUT); /* of no partitions, any */
-    trni_frame_tile(&f, &args->dst, "dst", TRNI_OUTPUT, 1, args->data.shape[0] ? elements : width);
+    const int64_t elements = trni_gpsimd_width(&f, &data, &args->data, "data", TRNI_INPUT);
+    const int64_t width = trni_gpsimd_width(&f, &f.dst, &args->dst, "dst", TRNI_OUTPUT); /* of no partitions, any */
+    trni_frame_sizes(&f, &f.dst, 1, args->data.shape[0] ? elements : width);
     trni_partition_reduce_op(&f, args, &plan);
-    trni_frame_apart(&f, &args->dst, "dst", &args->data, "data");
-    if (f.status || trn_tensor_elements(args->dst) == 0) return f.status;
-    trni_span_output(&plan.dst, &args->dst, &f);
-    trni_span_init(&plan.data, &args->data, f.isa);
+    trni_frame_apart(&f, &f.dst, &data);
+    if (f.status || f.dst.elements == 0) return f.status;
+    trni_span_output(&plan.dst, &f.dst, &f);
+    trni_span_init(&plan.data, &data, f.isa);
     trni_span_each(1, plan.dst.elements, trni_partition_reduce_work, &plan);
     return TRN_OK;
 }
@@ -714,16 +717,17 @@ TRN_API trn_status trn_nonzero_with_count(const trn_nonzero_with_count_args *arg
 {
     TRNI_ENTER(args);
     trni_frame f;
+    trni_view source;
     trni_span dst, src;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM2, "nonzero_with_count");
-    const int64_t width = trni_gpsimd_width(&f, &args->src, "src", TRNI_INPUT);
-    trni_gpsimd_format(&f, &args->src, "src", TRN_F32, TRN_I32, "float32 and int32");
-    trni_frame_tile(&f, &args->dst, "dst", TRNI_OUTPUT, args->src.shape[0], width + 1);
-    trni_gpsimd_format(&f, &args->dst, "dst", TRN_I32, TRN_FORMAT_UNSET, "int32");
-    trni_frame_apart(&f, &args->dst, "dst", &args->src, "src");
+    const int64_t width = trni_gpsimd_width(&f, &source, &args->src, "src", TRNI_INPUT);
+    trni_gpsimd_format(&f, &source, TRN_F32, TRN_I32, "float32 and int32");
+    trni_frame_tile(&f, &f.dst, &args->dst, "dst", TRNI_OUTPUT, args->src.shape[0], width + 1);
+    trni_gpsimd_format(&f, &f.dst, TRN_I32, TRN_FORMAT_UNSET, "int32");
+    trni_frame_apart(&f, &f.dst, &source);
     if (f.status || args->src.shape[0] == 0) return f.status;
-    trni_span_init(&dst, &args->dst, f.isa);
-    trni_span_init(&src, &args->src, f.isa);
+    trni_span_init(&dst, &f.dst, f.isa);
+    trni_span_init(&src, &source, f.isa);
     for (int64_t p = 0; p < src.partitions; p += TRNI_GPSIMD_GROUP) trni_nonzero_row(args, &dst, &src, p);
     return TRN_OK;
 }
@@ -756,17 +760,18 @@ TRN_API trn_status trn_sequence_bounds(const trn_sequence_bounds_args *args)
 {
     TRNI_ENTER(args);
     trni_frame f;
+    trni_view ids;
     trni_span dst, id;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "sequence_bounds");
-    const int64_t n = trni_gpsimd_width(&f, &args->segment_ids, "segment_ids", TRNI_INPUT);
-    trni_frame_tile(&f, &args->segment_ids, "segment_ids", TRNI_INPUT, 1, n);
-    trni_gpsimd_format(&f, &args->segment_ids, "segment_ids", TRN_F32, TRN_I32, "float32 and int32");
-    trni_frame_tile(&f, &args->dst, "dst", TRNI_OUTPUT, 1, 2 * n);
-    trni_gpsimd_format(&f, &args->dst, "dst", TRN_F32, TRN_I32, "float32 and int32");
-    trni_frame_apart(&f, &args->dst, "dst", &args->segment_ids, "segment_ids");
-    if (f.status || trn_tensor_elements(args->dst) == 0) return f.status;
-    trni_span_init(&dst, &args->dst, f.isa);
-    trni_span_init(&id, &args->segment_ids, f.isa);
+    const int64_t n = trni_gpsimd_width(&f, &ids, &args->segment_ids, "segment_ids", TRNI_INPUT);
+    trni_frame_sizes(&f, &ids, 1, n);
+    trni_gpsimd_format(&f, &ids, TRN_F32, TRN_I32, "float32 and int32");
+    trni_frame_tile(&f, &f.dst, &args->dst, "dst", TRNI_OUTPUT, 1, 2 * n);
+    trni_gpsimd_format(&f, &f.dst, TRN_F32, TRN_I32, "float32 and int32");
+    trni_frame_apart(&f, &f.dst, &ids);
+    if (f.status || f.dst.elements == 0) return f.status;
+    trni_span_init(&dst, &f.dst, f.isa);
+    trni_span_init(&id, &ids, f.isa);
     trni_segment_check(&f, &id);
     if (f.status) return f.status;
     for (int64_t i = 0, end; i < n; i = end) {
@@ -861,24 +866,25 @@ TRN_API trn_status trn_topk(const trn_topk_args *args)
 {
     TRNI_ENTER(args);
     trni_frame f;
+    trni_view src, values, indices;
     trni_topk_plan plan;
     trni_gpsimd_begin(&f, args, TRN_TRAINIUM1, "topk");
-    const int64_t x = trni_gpsimd_width(&f, &args->src, "src", TRNI_INPUT), partitions = args->src.shape[0];
-    const int64_t k = trni_gpsimd_width(&f, &args->val_dst, "val_dst", TRNI_OUTPUT);
-    trni_gpsimd_format(&f, &args->src, "src", TRN_BF16, TRN_FORMAT_UNSET, "bfloat16");
-    trni_gpsimd_format(&f, &args->val_dst, "val_dst", TRN_BF16, TRN_FORMAT_UNSET, "bfloat16");
-    trni_frame_tile(&f, &args->val_dst, "val_dst", TRNI_OUTPUT, partitions, k);
-    trni_frame_tile(&f, &args->idx_dst, "idx_dst", TRNI_OUTPUT, partitions, k);
-    trni_gpsimd_format(&f, &args->idx_dst, "idx_dst", TRN_U32, TRN_FORMAT_UNSET, "uint32");
+    const int64_t x = trni_gpsimd_width(&f, &src, &args->src, "src", TRNI_INPUT), partitions = args->src.shape[0];
+    const int64_t k = trni_gpsimd_width(&f, &values, &args->val_dst, "val_dst", TRNI_OUTPUT);
+    trni_gpsimd_format(&f, &src, TRN_BF16, TRN_FORMAT_UNSET, "bfloat16");
+    trni_gpsimd_format(&f, &values, TRN_BF16, TRN_FORMAT_UNSET, "bfloat16");
+    trni_frame_sizes(&f, &values, partitions, k);
+    trni_frame_tile(&f, &indices, &args->idx_dst, "idx_dst", TRNI_OUTPUT, partitions, k);
+    trni_gpsimd_format(&f, &indices, TRN_U32, TRN_FORMAT_UNSET, "uint32");
     if (!f.status && partitions == 0) return TRN_OK;
     trni_topk_sizes(&f, args, k, x);
-    trni_frame_apart(&f, &args->val_dst, "val_dst", &args->src, "src");
-    trni_frame_apart(&f, &args->idx_dst, "idx_dst", &args->src, "src");
-    trni_frame_apart(&f, &args->val_dst, "val_dst", &args->idx_dst, "idx_dst");
+    trni_frame_apart(&f, &values, &src);
+    trni_frame_apart(&f, &indices, &src);
+    trni_frame_apart(&f, &values, &indices);
     if (f.status) return f.status;
-    trni_span_init(&plan.values, &args->val_dst, f.isa);
-    trni_span_init(&plan.indices, &args->idx_dst, f.isa);
-    trni_span_init(&plan.src, &args->src, f.isa);
+    trni_span_init(&plan.values, &values, f.isa);
+    trni_span_init(&plan.indices, &indices, f.isa);
+    trni_span_init(&plan.src, &src, f.isa);
     plan.n = args->n;
     plan.k = k;
     f.partitions = partitions;

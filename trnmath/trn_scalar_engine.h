@@ -225,6 +225,7 @@ typedef struct trni_activation {
     trni_act_plan act;
     trni_activation_stage stage[2];
     trni_column param;
+    trni_view src_view, result_view; /* the latter where there is a reduce_res */
     trni_span dst, src, result;
 } trni_activation;
 
@@ -323,15 +324,16 @@ TRNI_FN void trni_activation_gang(const void *plan, int64_t p, int64_t gang, voi
 enum { TRNI_ACTIVATION_FROM_BYTE = 1024, TRNI_ACTIVATION_FROM_HALF = 3 << 16 }; /* elements from which they pay */
 
 /* Bytes of the table, or 0 when results depend on more than a code, or elements are too few. */
-TRNI_FN size_t trni_activation_table_bytes(const trni_activation *a, const trn_tensor *dst, const trn_tensor *src)
+TRNI_FN size_t trni_activation_table_bytes(const trni_activation *a)
 {
-    const size_t bytes = trn_format_bytes(src->format);
+    const trni_view *dst = &a->frame.dst;
+    const size_t bytes = a->src_view.size;
     const int64_t elements = a->frame.partitions * a->frame.elements;
     const bool varies = a->stage[0].operand.varies || a->stage[1].operand.varies || a->param.varies;
     if (bytes > 2 || varies || trni_activation_reduces(a) || (bytes == 2 && a->exact)) return 0;
-    if (a->frame.how.rounding == TRN_STOCHASTIC && dst->format != TRN_F32) return 0;
+    if (a->frame.how.rounding == TRN_STOCHASTIC && dst->t.format != TRN_F32) return 0;
     if (elements < (bytes == 1 ? TRNI_ACTIVATION_FROM_BYTE : TRNI_ACTIVATION_FROM_HALF)) return 0;
-    return ((size_t)1 << 8 * bytes) * (trn_format_bytes(dst->format) == 4 ? 4 : 2);
+    return ((size_t)1 << 8 * bytes) * (dst->size == 4 ? 4 : 2);
 }
 
 TRNI_FN void trni_activation_tabulate(trni_activation *a)
@@ -445,21 +447,57 @@ TRNI_DRIVER void trni_activation_check_views(trni_activation *a, const trn_tenso
 {
     trni_frame_engine(&a->frame, TRN_ENGINE_SCALAR, TRN_ENGINE_UNKNOWN, "activation");
     trni_frame_dst(&a->frame, dst);
-    trni_frame_src(&a->frame, src, "src");
+    trni_frame_src(&a->frame, &a->src_view, src, "src");
 }
 
-/* A column of the caller's: one tile, or floats that become one. */
-TRNI_FN void trni_activation_column(trni_activation *a, trni_column *column, const trn_tensor *tile, float value,
-                                    const char *name)
+/* What the caller says of a stage's operand: a tile, floats, or a number for all. */
+typedef struct trni_activation_number {
+    const char *name;
+    const trn_tensor *tile;
+    const float *floats; /* or NULL */
+    float value;
+} trni_activation_number;
+
+/* The tile, or the floats as one. */
+TRNI_FN trn_tensor trni_activation_tile(const trni_frame *f, const trni_activation_number *n)
 {
-    trni_frame_column(&a->frame, tile, name, a->frame.partitions);
-    if (a->frame.status) return;
-    if (tile->rank && trn_tensor_elements(*tile)) trni_frame_apart(&a->frame, a->frame.dst, "dst", tile, name);
-    if (!a->frame.status) trni_column_init(column, tile, value, a->frame.isa);
+    union {
+        const float *in;
+        void *data;
+    } numbers = { n->floats };
+    if (!n->floats) return *n->tile;
+    return f->partitions ? trn_tensor_1d(TRN_F32, numbers.data, f->partitions) : trni_no_tensor();
+}
+
+/* The operands of both stages and of the function. */
+TRNI_DRIVER void trni_activation_numbers(trni_activation *a, const trni_activation_number number[3])
+{
+    trni_frame *f = &a->frame;
+    trni_column *const column[3] = { &a->stage[0].operand, &a->stage[1].operand, &a->param };
+    for (int i = 0; i < 3; i++) {
+        column[i]->varies = false;
+        if (!f->status && number[i].floats && number[i].tile->rank)
+            f->status = trni_fail(f->how.error, TRN_EINVAL, "%s_per_partition and %s_tile are both given",
+                                  number[i].name, number[i].name);
+    }
+    for (int i = 0; i < 3 && !f->status; i++) {
+        const trn_tensor tile = trni_activation_tile(f, &number[i]);
+        trni_view view;
+        trni_frame_column(f, &view, &tile, number[i].name, f->partitions);
+        trni_frame_apart(f, &f->dst, &view);
+        if (!f->status) trni_column_init(column[i], &view, number[i].value, f->isa);
+    }
+}
+
+/* An output of the registers keeps away from dst and src. */
+TRNI_FN void trni_activation_apart(trni_activation *a, const trni_view *out)
+{
+    trni_frame_apart(&a->frame, out, &a->frame.dst);
+    trni_frame_apart(&a->frame, out, &a->src_view);
 }
 
 /* The registers' fields; `cmd` as the caller gave it. */
-TRNI_DRIVER void trni_activation_check_reduce(trni_activation *a, trn_reduce_cmd cmd, const trn_tensor *src)
+TRNI_DRIVER void trni_activation_check_reduce(trni_activation *a, trn_reduce_cmd cmd)
 {
     trni_frame *f = &a->frame;
     const bool read = a->reduce || a->reduce_res->rank;
@@ -479,16 +517,15 @@ TRNI_DRIVER void trni_activation_check_reduce(trni_activation *a, trn_reduce_cmd
         f->status = trni_fail(f->how.error, TRN_ELIMIT, "dst has %lld partitions; a state has registers for %d",
                               (long long)f->partitions, TRN_PARTITIONS);
     if (a->reduce_res->rank) {
-        trni_frame_tile(f, a->reduce_res, "reduce_res", TRNI_OUTPUT, f->partitions, 1);
-        if (!f->status && f->partitions) {
-            trni_frame_apart(f, a->reduce_res, "reduce_res", f->dst, "dst");
-            trni_frame_apart(f, a->reduce_res, "reduce_res", src, "src");
-        }
+        trni_frame_tile(f, &a->result_view, a->reduce_res, "reduce_res", TRNI_OUTPUT, f->partitions, 1);
+        trni_activation_apart(a, &a->result_view);
     }
     if (a->reduce && f->partitions) {
-        const trn_tensor sums = trn_tensor_1d(TRN_F32, a->reduce, f->partitions);
-        trni_frame_apart(f, &sums, "reduce", f->dst, "dst");
-        trni_frame_apart(f, &sums, "reduce", src, "src");
+        const trn_tensor floats = trn_tensor_1d(TRN_F32, a->reduce, f->partitions);
+        trni_view sums;
+        (void)trni_view_known(&sums, &floats);
+        sums.name = "reduce";
+        trni_activation_apart(a, &sums);
     }
 }
 
@@ -504,20 +541,18 @@ TRNI_FN int64_t trni_activation_pass(const trni_activation *a)
     return (int64_t)TRNI_SPAN_CHUNK * (in_place ? (int)TRNI_ACTIVATION_IN_PLACE : 1);
 }
 
-TRNI_FN void trni_activation_open(trni_activation *a, const trn_tensor *dst, const trn_tensor *src,
-                                  const trn_act_table *table)
+TRNI_FN void trni_activation_open(trni_activation *a, const trn_act_table *table)
 {
-    trni_span_init(&a->dst, dst, a->frame.isa);
-    trni_span_round(&a->dst, dst, &a->frame.how, a->frame.numerics.sr_bits);
-    trni_span_init(&a->src, src, a->frame.isa);
+    trni_span_output(&a->dst, &a->frame.dst, &a->frame);
+    trni_span_init(&a->src, &a->src_view, a->frame.isa);
     if (a->math == TRN_ACT_MATH_ENGINE) trni_act_plan_init(&a->act, a->op, a->param.value, table, a->frame.isa);
     if (a->math == TRN_ACT_MATH_ENGINE && a->frame.partitions * a->frame.elements >= TRNI_ACT_NEAR_FROM)
         trni_act_plan_near(&a->act);
     if (!a->reduce_res->rank) return;
     trn_instruction nearest;
     memset(&nearest, 0, sizeof nearest);
-    trni_span_init(&a->result, a->reduce_res, a->frame.isa);
-    trni_span_round(&a->result, a->reduce_res, &nearest, 0);
+    trni_span_init(&a->result, &a->result_view, a->frame.isa);
+    trni_span_round(&a->result, &a->result_view, &nearest, 0);
 }
 
 /* One number for all of everything: partitions that follow each other are one. */
@@ -547,10 +582,10 @@ TRNI_FN void trni_activation_elements(trni_activation *a)
 }
 
 /* A checked call. */
-TRNI_FN trn_status trni_activation_run(trni_activation *a, const trn_tensor *dst, const trn_tensor *src,
-                                       const trn_act_table *table, void *scratch, size_t scratch_bytes)
+TRNI_FN trn_status trni_activation_run(trni_activation *a, const trn_act_table *table, void *scratch,
+                                       size_t scratch_bytes)
 {
-    const size_t bytes = trni_activation_table_bytes(a, dst, src);
+    const size_t bytes = trni_activation_table_bytes(a);
     if (bytes && scratch && scratch_bytes < bytes)
         return trni_fail(a->frame.how.error, TRN_ENOSPC, "scratch_bytes = %zu but this call needs %zu", scratch_bytes,
                          bytes);
@@ -561,7 +596,7 @@ TRNI_FN trn_status trni_activation_run(trni_activation *a, const trn_tensor *dst
     if (a->state && resets)
         for (int p = 0; p < TRN_PARTITIONS; p++) a->state->registers[p] = trni_activation_start(a, p);
     if (a->frame.partitions) {
-        trni_activation_open(a, dst, src, table);
+        trni_activation_open(a, table);
         trni_activation_elements(a);
     }
     if (bytes && !scratch) free(a->codes);
@@ -569,22 +604,6 @@ TRNI_FN trn_status trni_activation_run(trni_activation *a, const trn_tensor *dst
 }
 
 /* ---- activation ---- */
-
-/* The one operand that the caller gave: a tile, floats, or a number for all. */
-TRNI_FN trn_tensor trni_activation_operand(trni_frame *f, const trn_tensor *tile, const float *floats, const char *name)
-{
-    trn_tensor view = *tile;
-    if (!floats) return view;
-    if (tile->rank && !f->status)
-        f->status = trni_fail(f->how.error, TRN_EINVAL, "%s_per_partition and %s_tile are both given", name, name);
-    memset(&view, 0, sizeof view);
-    if (f->status || !f->partitions) return view;
-    union {
-        const float *in;
-        void *data;
-    } numbers = { floats };
-    return trn_tensor_1d(TRN_F32, numbers.data, f->partitions);
-}
 
 /* What Trainium1 cannot do, and formats. */
 TRNI_DRIVER void trni_activation_check_bias(trni_activation *a, const trn_activation_args *args)
@@ -626,17 +645,17 @@ TRNI_FN void trni_activation_resolve(trni_activation *a, const trn_activation_ar
     trni_activation_check_op(a, args->op, args->math, args->table);
     trni_activation_check_views(a, &args->dst, &args->src);
     trni_activation_check_bias(a, args);
-    const trn_tensor scale = trni_activation_operand(&a->frame, &args->scale_tile, args->scale_per_partition, "scale");
-    const trn_tensor bias = trni_activation_operand(&a->frame, &args->bias_tile, args->bias_per_partition, "bias");
     const float one = args->scale == 0.0f ? 1.0f : args->scale;
-    a->stage[0].op = scale.rank || one != 1.0f ? TRN_ALU_MULTIPLY : TRN_ALU_BYPASS;
-    a->stage[1].op = bias.rank || args->bias != 0.0f ? TRN_ALU_ADD : TRN_ALU_BYPASS;
-    a->stage[0].reverse = a->stage[1].reverse = a->stage[0].operand.varies = a->stage[1].operand.varies = false;
-    a->param.varies = false;
-    trni_activation_column(a, &a->stage[0].operand, &scale, one, "scale");
-    trni_activation_column(a, &a->stage[1].operand, &bias, args->bias, "bias");
-    trni_activation_column(a, &a->param, &args->param_tile, args->param, "param_tile");
-    trni_activation_check_reduce(a, args->reduce_cmd, &args->src);
+    const trni_activation_number number[3] = {
+        { "scale", &args->scale_tile, args->scale_per_partition, one },
+        { "bias", &args->bias_tile, args->bias_per_partition, args->bias },
+        { "param_tile", &args->param_tile, NULL, args->param },
+    };
+    trni_activation_numbers(a, number);
+    a->stage[0].op = a->stage[0].operand.varies || one != 1.0f ? TRN_ALU_MULTIPLY : TRN_ALU_BYPASS;
+    a->stage[1].op = a->stage[1].operand.varies || args->bias != 0.0f ? TRN_ALU_ADD : TRN_ALU_BYPASS;
+    a->stage[0].reverse = a->stage[1].reverse = false;
+    trni_activation_check_reduce(a, args->reduce_cmd);
 }
 
 TRN_API trn_status trn_activation(const trn_activation_args *args)
@@ -645,7 +664,7 @@ TRN_API trn_status trn_activation(const trn_activation_args *args)
     trni_activation a;
     trni_activation_resolve(&a, args);
     if (a.frame.status) return a.frame.status;
-    return trni_activation_run(&a, &args->dst, &args->src, args->table, args->scratch, args->scratch_bytes);
+    return trni_activation_run(&a, args->table, args->scratch, args->scratch_bytes);
 }
 
 TRN_API trn_status trn_activation_reduce(const trn_activation_reduce_args *args)
@@ -665,7 +684,7 @@ TRN_API size_t trn_activation_scratch_bytes(const trn_activation_args *args)
     trni_activation a;
     quiet.error = NULL;
     trni_activation_resolve(&a, &quiet);
-    return a.frame.status ? 0 : trni_activation_table_bytes(&a, &args->dst, &args->src);
+    return a.frame.status ? 0 : trni_activation_table_bytes(&a);
 }
 
 /* ---- activate2 ---- */
@@ -717,11 +736,13 @@ TRNI_FN void trni_activate2_resolve(trni_activation *a, const trn_activate2_args
     a->stage[1].op = args->op1;
     a->stage[0].reverse = args->reverse0;
     a->stage[1].reverse = args->reverse1;
-    a->stage[0].operand.varies = a->stage[1].operand.varies = a->param.varies = false;
-    trni_activation_column(a, &a->stage[0].operand, &args->imm0_tile, args->imm0, "imm0_tile");
-    trni_activation_column(a, &a->stage[1].operand, &args->imm1_tile, args->imm1, "imm1_tile");
-    trni_activation_column(a, &a->param, &args->relu_param_tile, args->relu_param, "relu_param_tile");
-    trni_activation_check_reduce(a, args->reduce_cmd, &args->src);
+    const trni_activation_number number[3] = {
+        { "imm0_tile", &args->imm0_tile, NULL, args->imm0 },
+        { "imm1_tile", &args->imm1_tile, NULL, args->imm1 },
+        { "relu_param_tile", &args->relu_param_tile, NULL, args->relu_param },
+    };
+    trni_activation_numbers(a, number);
+    trni_activation_check_reduce(a, args->reduce_cmd);
 }
 
 TRN_API trn_status trn_activate2(const trn_activate2_args *args)
@@ -730,7 +751,7 @@ TRN_API trn_status trn_activate2(const trn_activate2_args *args)
     trni_activation a;
     trni_activate2_resolve(&a, args);
     if (a.frame.status) return a.frame.status;
-    return trni_activation_run(&a, &args->dst, &args->src, args->table, args->scratch, args->scratch_bytes);
+    return trni_activation_run(&a, args->table, args->scratch, args->scratch_bytes);
 }
 
 #endif /* TRNI_BODIES */

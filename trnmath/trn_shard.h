@@ -317,8 +317,9 @@ TRNI_DRIVER trn_status trni_check_parts(const trn_shard_args *args, const char *
 TRNI_FN bool trni_is_at_home(const trn_shard_args *args, int device)
 {
     const trn_tensor home = trn_shard_part(args->mesh, &args->spec, &args->global, device);
-    const trn_tensor *part = &args->parts[device];
-    return trni_same_format(&home, part) && trni_same_place(&home, part);
+    trni_view a, b;
+    return trni_same_format(&home, &args->parts[device]) && trni_view_known(&a, &home) &&
+           trni_view_known(&b, &args->parts[device]) && trni_same_place(&a, &b);
 }
 
 TRNI_DRIVER trn_status trni_check_apart(const trn_shard_args *args)
@@ -351,10 +352,11 @@ TRNI_DRIVER trn_status trni_check_outputs_apart(const trn_shard_args *args)
     if (trni_views_ascend(args->parts, mesh->devices)) return TRN_OK;
     for (int i = 0; i < mesh->devices; i++)
         for (int j = 0; j < i; j++) {
-            const trn_tensor *a = &args->parts[i], *b = &args->parts[j];
-            if (!trn_tensor_overlap(*a, *b)) continue;
-            if (trni_first_along(mesh, same, i) != trni_first_along(mesh, same, j) || !trni_same_format(a, b) ||
-                !trni_same_place(a, b))
+            trni_view a, b;
+            if (!trni_view_known(&a, &args->parts[i]) || !trni_view_known(&b, &args->parts[j])) continue;
+            if (!trni_views_overlap(&a, &b)) continue;
+            if (trni_first_along(mesh, same, i) != trni_first_along(mesh, same, j) || !trni_same_format(&a.t, &b.t) ||
+                !trni_same_place(&a, &b))
                 return trni_fail(args->error, TRN_EINVAL, "parts[%d] overlaps parts[%d]", i, j);
         }
     return TRN_OK;

@@ -269,19 +269,6 @@ TRNI_FN bool trni_same_format(const trn_tensor *a, const trn_tensor *b)
     return x.exponent_bits == y.exponent_bits && x.bias == y.bias && x.overflow_code == y.overflow_code;
 }
 
-/* One format aside, the same elements in the same memory: what may be worked on in place. */
-TRNI_FN bool trni_same_place(const trn_tensor *a, const trn_tensor *b)
-{
-    int64_t x[TRN_MAX_RANK] = { 0 }, y[TRN_MAX_RANK] = { 0 };
-    if (a->data != b->data || a->rank != b->rank || trn_format_bytes(a->format) != trn_format_bytes(b->format))
-        return false;
-    trni_strides(a, x);
-    trni_strides(b, y);
-    for (int i = 0; i < a->rank; i++)
-        if (a->shape[i] != b->shape[i] || (a->shape[i] > 1 && x[i] != y[i])) return false;
-    return true;
-}
-
 /* ---- moving elements ---- */
 
 /* Copies n elements between two constant steps. */
@@ -316,26 +303,71 @@ TRNI_FN bool trni_multiply(int64_t a, int64_t b, int64_t *product)
 /* Their sum, both at least 0; -1 when that is more than any memory has. */
 TRNI_FN int64_t trni_add_bytes(int64_t sum, int64_t more) { return more > TRNI_MOST_BYTES - sum ? -1 : sum + more; }
 
-/* Bytes from the first to one past the last element; false when a size is absurd. */
-TRNI_DRIVER bool trni_extent(const trn_tensor *t, size_t *bytes)
+/* ---- a view, opened ---- */
+
+/* What is asked of a view again and again, found out once: by trni_view_open, or by trni_view_known where it has been
+ * checked before. */
+typedef struct trni_view {
+    trn_tensor t;     /* its strides written out; rank 0: an operand that is not there */
+    const char *name; /* as the caller knows it */
+    trn_format_info info;
+    size_t size, extent;     /* bytes of an element; from the first to one past the last: 0 where it is empty */
+    int64_t elements, width; /* all of them; those behind one place of the first axis, 0 where it is empty */
+    bool packed;             /* row after row: no two elements in one place */
+} trni_view;
+
+TRNI_FN void trni_view_begin(trni_view *v, const trn_tensor *t, const char *name)
 {
-    const uint64_t limit = (uint64_t)1 << TRNI_ADDRESS_BITS, size = trn_format_bytes(t->format);
-    const bool packed = trni_strides_packed(t);
-    uint64_t last = 0, elements = 1; /* both stay <= limit */
-    *bytes = 0;
-    for (int i = 0; i < t->rank; i++)
-        if (t->shape[i] == 0) return true;
-    for (int i = t->rank - 1; i >= 0; i--) {
-        const uint64_t n = (uint64_t)t->shape[i], stride = packed ? elements : (uint64_t)t->stride[i];
+    v->t = *t;
+    v->name = name;
+    v->info = trn_tensor_format_info(t);
+    v->size = ((size_t)v->info.bits + 7) / 8;
+    v->extent = 0;
+    v->elements = v->width = 0;
+}
+
+/* Sizes and strides are not negative. False when they are absurd. */
+TRNI_DRIVER bool trni_view_measure(trni_view *v)
+{
+    const uint64_t limit = (uint64_t)1 << TRNI_ADDRESS_BITS;
+    uint64_t last = 0, elements = 1, all; /* the first two stay <= limit */
+    int64_t width = 1;
+    v->packed = trni_strides_packed(&v->t);
+    for (int i = 0; i < v->t.rank; i++)
+        if (v->t.shape[i] == 0) {
+            trni_strides(&v->t, v->t.stride); /* any numbers */
+            return true;
+        }
+    for (int i = v->t.rank - 1; i >= 0; i--) {
+        const uint64_t n = (uint64_t)v->t.shape[i], stride = v->packed ? elements : (uint64_t)v->t.stride[i];
         uint64_t reach; /* multiplying costs less than dividing */
+        v->t.stride[i] = (int64_t)stride;
+        width = (int64_t)elements;
         if (__builtin_mul_overflow(elements, n, &elements) || elements > limit) return false;
         if (__builtin_mul_overflow(n - 1, stride, &reach) || reach > limit - last) return false;
         last += reach;
     }
-    uint64_t all;
-    if (__builtin_mul_overflow(last + 1, size, &all) || all > limit) return false;
-    *bytes = (size_t)all;
+    if (__builtin_mul_overflow(last + 1, v->size, &all) || all > limit) return false;
+    v->extent = (size_t)all;
+    v->elements = v->t.rank ? (int64_t)elements : 0;
+    v->width = width;
     return true;
+}
+
+/* A view that has passed trn_tensor_check; false when it has not and is absurd. */
+TRNI_FN bool trni_view_known(trni_view *v, const trn_tensor *t)
+{
+    trni_view_begin(v, t, "");
+    return trni_view_measure(v);
+}
+
+/* Bytes from the first to one past the last element; false when a size is absurd. */
+TRNI_FN bool trni_extent(const trn_tensor *t, size_t *bytes)
+{
+    trni_view v;
+    const bool sane = trni_view_known(&v, t);
+    *bytes = v.extent;
+    return sane;
 }
 
 /* Axes that follow each other at one step, as one: elements `weight` numbers apart are `stride` apart. */
@@ -450,96 +482,123 @@ TRNI_DRIVER void trni_axis_add(trni_axis *axis, int *n, int64_t step, int64_t lo
 enum { TRNI_MEET_BUDGET = 10000 };
 
 /* Do a's bytes and b's, from the first to the last, meet? */
-TRNI_FN bool trni_spans_meet(const trn_tensor *a, size_t a_bytes, const trn_tensor *b, size_t b_bytes)
+TRNI_FN bool trni_spans_meet(const trni_view *a, const trni_view *b)
 {
-    const uintptr_t pa = (uintptr_t)a->data, pb = (uintptr_t)b->data;
-    return a_bytes && b_bytes && pa + a_bytes > pb && pb + b_bytes > pa;
+    const uintptr_t pa = (uintptr_t)a->t.data, pb = (uintptr_t)b->t.data;
+    return a->extent && b->extent && pa + a->extent > pb && pb + b->extent > pa;
 }
 
-TRN_API bool trn_tensor_overlap(trn_tensor a, trn_tensor b)
+TRNI_DRIVER bool trni_views_overlap(const trni_view *a, const trni_view *b)
 {
-    size_t a_bytes, b_bytes;
-    if (!trni_extent(&a, &a_bytes) || !trni_extent(&b, &b_bytes)) return false;
-    if (!trni_spans_meet(&a, a_bytes, &b, b_bytes)) return false;
-
-    const uintptr_t pa = (uintptr_t)a.data, pb = (uintptr_t)b.data;
-    const int64_t a_size = (int64_t)trn_format_bytes(a.format), b_size = (int64_t)trn_format_bytes(b.format);
-    int64_t a_stride[TRN_MAX_RANK], b_stride[TRN_MAX_RANK];
+    if (!trni_spans_meet(a, b)) return false;
+    const uintptr_t pa = (uintptr_t)a->t.data, pb = (uintptr_t)b->t.data;
+    const int64_t a_size = (int64_t)a->size, b_size = (int64_t)b->size;
     trni_axis axis[2 * TRN_MAX_RANK];
     int n = 0, budget = TRNI_MEET_BUDGET;
-    trni_strides(&a, a_stride);
-    trni_strides(&b, b_stride);
     /* Elements [d, d + a_size) and [0, b_size) meet iff -a_size < d < b_size; doubling makes that symmetric. */
-    for (int i = 0; i < a.rank; i++) /* a stride that is never taken may be any number */
-        if (a.shape[i] > 1) trni_axis_add(axis, &n, 2 * a_stride[i] * a_size, 0, a.shape[i] - 1);
-    for (int i = 0; i < b.rank; i++)
-        if (b.shape[i] > 1) trni_axis_add(axis, &n, 2 * b_stride[i] * b_size, 1 - b.shape[i], 0);
+    for (int i = 0; i < a->t.rank; i++) /* a stride that is never taken may be any number */
+        if (a->t.shape[i] > 1) trni_axis_add(axis, &n, 2 * a->t.stride[i] * a_size, 0, a->t.shape[i] - 1);
+    for (int i = 0; i < b->t.rank; i++)
+        if (b->t.shape[i] > 1) trni_axis_add(axis, &n, 2 * b->t.stride[i] * b_size, 1 - b->t.shape[i], 0);
     const int64_t distance = pa >= pb ? (int64_t)(pa - pb) : -(int64_t)(pb - pa);
     return trni_meet(axis, n, 2 * distance + a_size - b_size, a_size + b_size, false, &budget);
 }
 
-/* May an output be written through this view: does every index have its own element? */
-TRNI_FN bool trni_aliases_itself(const trn_tensor *t)
+TRN_API bool trn_tensor_overlap(trn_tensor a, trn_tensor b)
 {
-    int64_t stride[TRN_MAX_RANK];
+    trni_view x, y;
+    return trni_view_known(&x, &a) && trni_view_known(&y, &b) && trni_views_overlap(&x, &y);
+}
+
+/* One format aside, the same elements in the same memory: what may be worked on in place. */
+TRNI_DRIVER bool trni_same_place(const trni_view *a, const trni_view *b)
+{
+    if (a->t.data != b->t.data || a->t.rank != b->t.rank || a->size != b->size) return false;
+    for (int i = 0; i < a->t.rank; i++)
+        if (a->t.shape[i] != b->t.shape[i] || (a->t.shape[i] > 1 && a->t.stride[i] != b->t.stride[i])) return false;
+    return true;
+}
+
+/* Do two indices share an element, axes aside that have stride 0 on purpose? */
+TRNI_DRIVER bool trni_aliases_itself(const trni_view *v)
+{
+    const trn_tensor *t = &v->t;
     trni_axis axis[TRN_MAX_RANK];
     int n = 0, budget = TRNI_MEET_BUDGET;
-    if (trni_strides_packed(t)) return false;
-    trni_strides(t, stride);
+    if (v->packed) return false;
     for (int i = 0; i < t->rank; i++) {
-        for (int j = 0; j < i; j++)
-            if (stride[i] == stride[j] && t->shape[i] > 1 && t->shape[j] > 1) return true;
-        trni_axis_add(axis, &n, stride[i], 1 - t->shape[i], t->shape[i] - 1);
+        for (int j = 0; j < i && t->stride[i]; j++)
+            if (t->stride[i] == t->stride[j] && t->shape[i] > 1 && t->shape[j] > 1) return true;
+        trni_axis_add(axis, &n, t->stride[i], 1 - t->shape[i], t->shape[i] - 1);
     }
     return trni_meet(axis, n, 0, 1, true, &budget);
 }
 
-/* trn_tensor_check, and the view's bytes from the first to the last. */
-TRNI_DRIVER trn_status trni_tensor_check(const trn_tensor *t, const char *name, trni_use use, int rank, size_t *bytes,
-                                         trn_error *error)
+TRNI_FN trn_status trni_view_fail_broadcast(const trni_view *v, int axis, trn_error *error)
 {
-    *bytes = 0;
-    if (!trni_format_valid(t->format))
-        return trni_fail(error, TRN_EFORMAT, "%s has no valid format (%d)", name, (int)t->format);
-    if (t->format == TRN_CFP8 && !trn_cfp8_valid(t->cfp8))
-        return trni_fail(
-            error, TRN_EFORMAT,
-            "%s is cfp8 with %d exponent bits, bias %d; it takes 2 to 5 bits, and values from 2^-126 to 2^127", name,
-            t->cfp8.exponent_bits, t->cfp8.bias);
+    return trni_fail(error, TRN_ESHAPE, "%s has stride 0 on axis %d; only inputs may broadcast", v->name, axis);
+}
+
+/* Every index of an output has its own element. */
+TRNI_FN trn_status trni_view_check_places(const trni_view *v, trn_error *error)
+{
+    if (v->elements == 0 || !trni_aliases_itself(v)) return TRN_OK;
+    return trni_fail(error, TRN_ESHAPE, "%s has strides that give two elements the same memory", v->name);
+}
+
+/* Is there such a format? */
+TRNI_FN trn_status trni_view_check_format(const trni_view *v, trn_error *error)
+{
+    if (v->info.kind != TRN_KIND_NONE) return TRN_OK;
+    if (v->t.format != TRN_CFP8)
+        return trni_fail(error, TRN_EFORMAT, "%s has no valid format (%d)", v->name, (int)v->t.format);
+    return trni_fail(error, TRN_EFORMAT,
+                     "%s is cfp8 with %d exponent bits, bias %d; it takes 2 to 5 bits, and values from 2^-126 to 2^127",
+                     v->name, v->t.cfp8.exponent_bits, v->t.cfp8.bias);
+}
+
+TRNI_DRIVER trn_status trni_view_check_axes(const trni_view *v, trni_use use, trn_error *error)
+{
+    const trn_tensor *t = &v->t;
+    const bool packed = trni_strides_packed(t);
+    for (int i = 0; i < t->rank; i++)
+        if (t->shape[i] < 0)
+            return trni_fail(error, TRN_ESHAPE, "%s has negative size %lld on axis %d", v->name, (long long)t->shape[i],
+                             i);
+    for (int i = 0; i < t->rank; i++) {
+        if (t->stride[i] < 0)
+            return trni_fail(error, TRN_ESHAPE, "%s has negative stride %lld on axis %d", v->name,
+                             (long long)t->stride[i], i);
+        if (use == TRNI_OUTPUT && !packed && t->stride[i] == 0 && t->shape[i] > 1)
+            return trni_view_fail_broadcast(v, i, error);
+    }
+    return TRN_OK;
+}
+
+/* trn_tensor_check, and the view opened. `name` lives as long as the view. */
+TRNI_DRIVER trn_status trni_view_open(trni_view *v, const trn_tensor *t, const char *name, trni_use use, int rank,
+                                      trn_error *error)
+{
+    trni_view_begin(v, t, name);
+    trn_status status = trni_view_check_format(v, error);
+    if (status) return status;
     if (rank && t->rank != rank)
         return trni_fail(error, TRN_ESHAPE, "%s has rank %d, expected %d", name, t->rank, rank);
     if (t->rank < 1 || t->rank > TRN_MAX_RANK)
         return trni_fail(error, TRN_ESHAPE, "%s has rank %d, expected 1 to %d", name, t->rank, TRN_MAX_RANK);
-    const bool packed = trni_strides_packed(t);
-    bool empty = false;
-    for (int i = 0; i < t->rank; i++) {
-        if (t->shape[i] < 0)
-            return trni_fail(error, TRN_ESHAPE, "%s has negative size %lld on axis %d", name, (long long)t->shape[i],
-                             i);
-        empty = empty || t->shape[i] == 0;
-    }
-    for (int i = 0; i < t->rank; i++) {
-        if (t->stride[i] < 0)
-            return trni_fail(error, TRN_ESHAPE, "%s has negative stride %lld on axis %d", name, (long long)t->stride[i],
-                             i);
-        if (use == TRNI_OUTPUT && !packed && t->stride[i] == 0 && t->shape[i] > 1)
-            return trni_fail(error, TRN_ESHAPE, "%s has stride 0 on axis %d; only inputs may broadcast", name, i);
-    }
-    if (empty) return TRN_OK;
-    if (!trni_extent(t, bytes))
+    if ((status = trni_view_check_axes(v, use, error)) != TRN_OK) return status;
+    if (!trni_view_measure(v))
         return trni_fail(error, TRN_ESHAPE, "%s spans more than 2^%d bytes or elements", name, TRNI_ADDRESS_BITS);
-    if (!t->data) return trni_fail(error, TRN_EINVAL, "%s has elements but its data is null", name);
-    if ((uintptr_t)t->data > UINTPTR_MAX - *bytes)
+    if (v->elements && !t->data) return trni_fail(error, TRN_EINVAL, "%s has elements but its data is null", name);
+    if ((uintptr_t)t->data > UINTPTR_MAX - v->extent)
         return trni_fail(error, TRN_EINVAL, "%s runs past the end of memory", name);
-    if (use == TRNI_OUTPUT && trni_aliases_itself(t))
-        return trni_fail(error, TRN_ESHAPE, "%s has strides that give two elements the same memory", name);
-    return TRN_OK;
+    return use == TRNI_OUTPUT ? trni_view_check_places(v, error) : TRN_OK;
 }
 
 TRN_API trn_status trn_tensor_check(const trn_tensor *t, const char *name, trni_use use, int rank, trn_error *error)
 {
-    size_t bytes;
-    return trni_tensor_check(t, name, use, rank, &bytes, error);
+    trni_view v;
+    return trni_view_open(&v, t, name, use, rank, error);
 }
 
 /* TRN_OK when both have the same rank and sizes. */

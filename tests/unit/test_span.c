@@ -61,7 +61,7 @@ static void chunks_are_what_indexing_gives(void **unused)
         const trn_format format = formats[next(FORMATS)];
         const trn_tensor t = any_view(format, memory + next(8), p, size); /* not aligned, too */
         trni_span v;
-        trni_span_init(&v, &t, next(2) ? TRN_ISA_PORTABLE : trn_isa_default());
+        trni_span_known(&v, &t, next(2) ? TRN_ISA_PORTABLE : trn_isa_default());
         assert_int_equal(v.partitions, p);
         assert_int_equal(v.elements, size[0] * size[1] * size[2]);
         const int64_t at = next((uint32_t)p), f = next((uint32_t)v.elements), n = 1 + next((uint32_t)(v.elements - f));
@@ -94,9 +94,11 @@ static void writes_are_what_convert_gives(void **unused)
         memset(other, 0xa5, sizeof other);
         for (int64_t i = 0; i < p * elements; i++) value[i] = (float)((double)next(65521) / 97 - 300);
         const trn_instruction how = { .rounding = next(2) ? TRN_STOCHASTIC : TRN_NEAREST_EVEN, .seed = next(100) };
+        trni_view view;
         trni_span v;
-        trni_span_init(&v, &t, trn_isa_default());
-        trni_span_round(&v, &t, &how, 0);
+        assert_true(trni_view_known(&view, &t));
+        trni_span_init(&v, &view, trn_isa_default());
+        trni_span_round(&v, &view, &how, 0);
         for (int64_t at = 0; at < p; at++)
             for (int64_t f = 0, n; f < elements; f += n) {
                 n = 1 + next((uint32_t)(elements - f));
@@ -120,9 +122,11 @@ static void streams_write_the_same(void **unused)
     (void)unused;
     trn_tensor t = trn_tensor_2d(TRN_F32, to + 1, 2, (N + 1) / 2);
     const trn_instruction how = { .unlimited = true };
+    trni_view view;
     trni_span v;
-    trni_span_init(&v, &t, trn_isa_default());
-    trni_span_round(&v, &t, &how, 0);
+    assert_true(trni_view_known(&view, &t));
+    trni_span_init(&v, &view, trn_isa_default());
+    trni_span_round(&v, &view, &how, 0);
     for (int64_t p = 0; p < 2; p++)
         for (int64_t f = 0; f < v.elements; f += TRNI_SPAN_CHUNK) {
             const int64_t n = trni_min64(TRNI_SPAN_CHUNK, v.elements - f);
@@ -185,11 +189,12 @@ static void each_check_has_its_sentence(void **unused)
         wrong w = list[i];
         trn_error error = { TRN_OK, "" };
         trni_frame f;
+        trni_view opened[2];
         w.how.error = &error;
         trni_frame_begin(&f, &w.how, TRN_TRAINIUM2, TRN_TRAINIUM2, "it");
         trni_frame_dst(&f, &w.dst);
-        trni_frame_src(&f, &w.src, "src");
-        trni_frame_column(&f, &w.column, "column", f.partitions);
+        trni_frame_src(&f, &opened[0], &w.src, "src");
+        trni_frame_column(&f, &opened[1], &w.column, "column", f.partitions);
         assert_int_equal(f.status, w.status);
         assert_int_equal(error.status, w.status);
         if (!strstr(error.text, w.words)) fail_msg("case %d says '%s', not '%s'", (int)i, error.text, w.words);

@@ -154,14 +154,15 @@ TRNI_DRIVER trn_status trni_product_check_sizes(const trni_product *p, const trn
     return TRN_OK;
 }
 
-TRNI_DRIVER trn_status trni_request_check_scale(const trni_request *ask, const trn_tensor *scale, const char *of,
-                                                int lane_axis, int64_t lanes, int64_t blocks)
+TRNI_DRIVER trn_status trni_request_check_scale(const trni_request *ask, const trni_view *dst, const trn_tensor *scale,
+                                                const char *of, int lane_axis, int64_t lanes, int64_t blocks)
 {
     char name[32];
+    trni_view view;
     snprintf(name, sizeof name, "%s_scale", of);
     if (scale->rank == 0)
         return trni_fail(ask->error, TRN_ESHAPE, "%s is missing: under MX both operands have scales", name);
-    const trn_status status = trn_tensor_check(scale, name, TRNI_INPUT, 2, ask->error);
+    const trn_status status = trni_view_open(&view, scale, name, TRNI_INPUT, 2, ask->error);
     if (status != TRN_OK) return status;
     if (scale->format != TRN_F8_E8M0)
         return trni_fail(ask->error, TRN_EFORMAT, "%s is %s; scales are float8_e8m0fnu", name,
@@ -172,7 +173,7 @@ TRNI_DRIVER trn_status trni_request_check_scale(const trni_request *ask, const t
                          (long long)scale->shape[0], (long long)scale->shape[1], (long long)lanes, (long long)blocks,
                          (long long)(lane_axis ? blocks : lanes), (long long)(lane_axis ? lanes : blocks),
                          ask->slots ? ", or a scale tile of K partitions" : "");
-    if (trn_tensor_overlap(ask->dst, *scale)) return trni_fail(ask->error, TRN_EINVAL, "dst overlaps %s", name);
+    if (trni_views_overlap(dst, &view)) return trni_fail(ask->error, TRN_EINVAL, "dst overlaps %s", name);
     return TRN_OK;
 }
 
@@ -262,35 +263,33 @@ TRNI_FN bool trni_product_is_safe(const trni_product *p)
 
 /* ---- settling ---- */
 
-/* dst overlaps neither a nor b; `bytes` are those of a, b and dst. */
-TRNI_DRIVER trn_status trni_request_check_apart(const trni_request *ask, const size_t bytes[3])
+/* dst, the last of three, overlaps neither a nor b. */
+TRNI_DRIVER trn_status trni_request_check_apart(const trni_request *ask, const trni_view view[3])
 {
-    const trn_tensor *const t[2] = { &ask->a, &ask->b };
-    const char *const name[2] = { ask->a_name, ask->b_name };
     for (int i = 0; i < 2; i++)
-        if (trni_spans_meet(&ask->dst, bytes[2], t[i], bytes[i]) && trn_tensor_overlap(ask->dst, *t[i]))
-            return trni_fail(ask->error, TRN_EINVAL, "dst overlaps %s", name[i]);
+        if (trni_views_overlap(&view[2], &view[i]))
+            return trni_fail(ask->error, TRN_EINVAL, "dst overlaps %s", view[i].name);
     return TRN_OK;
 }
 
-TRNI_DRIVER trn_status trni_request_check_views(const trni_request *ask, size_t bytes[3])
+/* a, b and dst, opened. */
+TRNI_DRIVER trn_status trni_request_open(const trni_request *ask, trni_view view[3])
 {
     const trn_tensor *const t[3] = { &ask->a, &ask->b, &ask->dst };
     const char *const name[3] = { ask->a_name, ask->b_name, "dst" };
     trn_status status = trni_request_check_double_row(ask); /* before the rank that follows from it */
     for (int i = 0; i < 3 && status == TRN_OK; i++)
-        status = trni_tensor_check(t[i], name[i], i < 2 ? TRNI_INPUT : TRNI_OUTPUT, i < 2 && ask->slots ? 3 : 2,
-                                   &bytes[i], ask->error);
+        status = trni_view_open(&view[i], t[i], name[i], i < 2 ? TRNI_INPUT : TRNI_OUTPUT, i < 2 && ask->slots ? 3 : 2,
+                                ask->error);
     return status;
 }
 
-TRNI_DRIVER void trni_product_set_dst(trni_product *p, const trn_tensor *dst)
+TRNI_DRIVER void trni_product_set_dst(trni_product *p, const trni_view *dst)
 {
-    p->dst = *dst;
-    p->dst_info = trn_tensor_format_info(dst);
-    trni_strides(dst, p->dst.stride);
+    p->dst = dst->t;
+    p->dst_info = dst->info;
     for (int i = 0; i < 2; i++)
-        if (dst->shape[i] <= 1) p->dst.stride[i] = 1; /* never taken */
+        if (dst->t.shape[i] <= 1) p->dst.stride[i] = 1; /* never taken */
 }
 
 /* Modes of rounding and overflow, and int8's output. */
@@ -311,14 +310,14 @@ TRNI_DRIVER trn_status trni_request_check_options(const trni_request *ask, const
 TRNI_DRIVER trn_status trni_product_resolve(trni_product *p, const trni_request *ask)
 {
     const int b_lane_axis = ask->b_lane_axis == 0 && ask->b_depth_axis == 0 ? 1 : ask->b_lane_axis;
-    size_t bytes[3];
+    trni_view view[3];
     trn_status status;
     if (!trni_core_plain_of(ask->generation))
         return trni_fail(ask->error, TRN_EINVAL, "generation = %d does not exist", (int)ask->generation);
     p->generation = trni_request_generation(ask);
     status = trni_numerics_resolve(ask->numerics, p->generation, &p->numerics, ask->error);
     if (status != TRN_OK) return status;
-    if ((status = trni_request_check_views(ask, bytes)) != TRN_OK) return status;
+    if ((status = trni_request_open(ask, view)) != TRN_OK) return status;
     if ((status = trni_request_check_classes(ask)) != TRN_OK) return status;
     if ((status = trni_request_check_pair(ask)) != TRN_OK) return status;
     if ((status = trni_request_check_generation(ask, p->generation)) != TRN_OK) return status;
@@ -334,17 +333,17 @@ TRNI_DRIVER trn_status trni_product_resolve(trni_product *p, const trni_request 
     memset(&p->b_scale, 0, sizeof p->b_scale);
     if (ask->mx) {
         const int64_t blocks = trni_product_depth(p) / TRNI_SCALE_BLOCK;
-        if ((status = trni_request_check_scale(ask, &ask->a_scale, ask->a_name, ask->a_scale_lane_axis, p->a.lanes,
-                                               blocks)) != TRN_OK)
+        if ((status = trni_request_check_scale(ask, &view[2], &ask->a_scale, ask->a_name, ask->a_scale_lane_axis,
+                                               p->a.lanes, blocks)) != TRN_OK)
             return status;
-        if ((status = trni_request_check_scale(ask, &ask->b_scale, ask->b_name, ask->b_scale_lane_axis, p->b.lanes,
-                                               blocks)) != TRN_OK)
+        if ((status = trni_request_check_scale(ask, &view[2], &ask->b_scale, ask->b_name, ask->b_scale_lane_axis,
+                                               p->b.lanes, blocks)) != TRN_OK)
             return status;
         p->a_scale = trni_scales_of(&ask->a_scale, ask->a_scale_lane_axis);
         p->b_scale = trni_scales_of(&ask->b_scale, ask->b_scale_lane_axis);
     }
-    if ((status = trni_request_check_apart(ask, bytes)) != TRN_OK) return status;
-    trni_product_set_dst(p, &ask->dst);
+    if ((status = trni_request_check_apart(ask, view)) != TRN_OK) return status;
+    trni_product_set_dst(p, &view[2]);
     if ((status = trni_request_check_options(ask, p)) != TRN_OK) return status;
     p->packed = NULL;
     p->words = false;

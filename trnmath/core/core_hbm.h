@@ -65,7 +65,7 @@ TRNI_FN void trni_hbm_rows_begin(trni_hbm_rows *r, const trn_tensor *index, cons
     r->next = r->count = 0;
     if (index->format != TRN_U32 && index->format != TRN_I32) return;
     r->count = trn_tensor_elements(*index);
-    if (r->count) trni_span_init(&r->index, index, TRN_ISA_PORTABLE);
+    if (r->count) trni_span_known(&r->index, index, TRN_ISA_PORTABLE);
 }
 
 /* False after the last one. What is out of bounds moves nothing. */

@@ -439,7 +439,7 @@ TRNI_FN bool trni_indirect_chosen(const trni_issue *issue, int64_t row, int64_t 
     trni_span predicate;
     if (issue->order != trni_order_of(TRNI_ORDER_tensor_copy_predicated)) return true;
     const trn_tensor_copy_predicated_args *const a = (const trn_tensor_copy_predicated_args *)issue->args;
-    trni_span_init(&predicate, &a->predicate, TRN_ISA_PORTABLE);
+    trni_span_known(&predicate, &a->predicate, TRN_ISA_PORTABLE);
     return (trni_span_read(&predicate, row, i, 1, buffer)[0] != 0.0f) != a->reverse_pred;
 }
 

@@ -58,17 +58,17 @@ TRNI_FN bool trni_indirect_owns(const trn_core *core, const trn_tensor *view)
 /* ---- shape ---- */
 
 /* The free axes, those that follow each other merged: how many are left, and how the innermost runs. */
-TRNI_FN int trni_core_operand_axes(trni_core_operand *s, const int64_t stride[TRN_MAX_RANK], int first)
+TRNI_FN int trni_core_operand_axes(trni_core_operand *s, const trni_view *v, int first)
 {
-    const int64_t bytes = (int64_t)trn_format_bytes(s->view->format);
+    const int64_t bytes = (int64_t)v->size;
     int64_t outer_step = 0, outer_size = 0;
     int rank = 0;
     s->run = bytes;
     s->step = 0;
-    for (int i = s->view->rank - 1; i >= first; i--) {
-        const int64_t size = s->view->shape[i];
+    for (int i = v->t.rank - 1; i >= first; i--) {
+        const int64_t size = v->t.shape[i];
         if (size == 1) continue; /* a stride that is never taken may be any number */
-        const int64_t step = stride[i] * bytes;
+        const int64_t step = v->t.stride[i] * bytes;
         if (rank && step == outer_step * outer_size) {
             outer_size *= size;
         } else {
@@ -84,16 +84,15 @@ TRNI_FN int trni_core_operand_axes(trni_core_operand *s, const int64_t stride[TR
 }
 
 /* Where the view reaches, as partitions (rows) and bytes: axes that step by whole rows, and the others. */
-TRNI_FN void trni_core_operand_reach(trni_core_operand *s, const int64_t stride[TRN_MAX_RANK], const char *base,
-                                     int64_t pitch)
+TRNI_FN void trni_core_operand_reach(trni_core_operand *s, const trni_view *v, const char *base, int64_t pitch)
 {
-    const int64_t bytes = (int64_t)trn_format_bytes(s->view->format), at = (int64_t)((char *)s->view->data - base);
+    const int64_t bytes = (int64_t)v->size, at = (int64_t)((char *)v->t.data - base);
     s->at.p = at / pitch;
     s->at.b = at % pitch;
     s->at.p_end = s->at.p + 1;
     s->at.b_end = s->at.b + bytes;
-    for (int i = 0; i < s->view->rank; i++) {
-        const int64_t more = s->view->shape[i] - 1, step = more ? stride[i] * bytes : 0;
+    for (int i = 0; i < v->t.rank; i++) {
+        const int64_t more = v->t.shape[i] - 1, step = more ? v->t.stride[i] * bytes : 0;
         if (step % pitch == 0)
             s->at.p_end += more * (step / pitch);
         else
@@ -127,20 +126,18 @@ TRNI_FN trn_status trni_core_operand_tenant(trn_core *core, trni_core_operand *s
     return TRN_OK;
 }
 
-TRNI_FN trn_status trni_core_operand_hbm(trn_core *core, trni_core_operand *s, const int64_t stride[TRN_MAX_RANK])
+TRNI_FN trn_status trni_core_operand_hbm(trn_core *core, trni_core_operand *s, const trni_view *v)
 {
-    size_t bytes = 0;
-    trni_extent(s->view, &bytes);
-    trni_hbm *h = trni_hbm_find(core, s->view->data, (int64_t)bytes);
+    trni_hbm *h = trni_hbm_find(core, v->t.data, (int64_t)v->extent);
     if (!h)
         return trni_fail(&core->failure, TRN_EINVAL,
                          "%s lies neither in a tile nor in a tensor that trn_core_hbm has registered", s->name);
     s->space = TRN_SPACE_HBM;
     s->allocation = &h->tensor;
-    trni_core_operand_reach(s, stride, h->base, h->pitch);
+    trni_core_operand_reach(s, v, h->base, h->pitch);
     if (s->at.b_end > h->pitch) { /* not a rectangle: whole rows */
-        const int64_t at = (int64_t)((char *)s->view->data - h->base);
-        s->at.p_end = (at + (int64_t)bytes - 1) / h->pitch + 1;
+        const int64_t at = (int64_t)((char *)v->t.data - h->base);
+        s->at.p_end = (at + (int64_t)v->extent - 1) / h->pitch + 1;
         s->at.b = 0;
         s->at.b_end = h->pitch;
     }
@@ -150,18 +147,17 @@ TRNI_FN trn_status trni_core_operand_hbm(trn_core *core, trni_core_operand *s, c
 /* ---- what engines can follow ---- */
 
 /* Axis 0 is one partition after the other, the others stay within a partition. */
-TRNI_FN trn_status trni_core_operand_lanes(trn_core *core, trni_core_operand *s, const int64_t stride[TRN_MAX_RANK],
-                                           int axes)
+TRNI_FN trn_status trni_core_operand_lanes(trn_core *core, trni_core_operand *s, const trni_view *v, int axes)
 {
-    const trn_tensor *t = s->view;
-    const int64_t bytes = (int64_t)trn_format_bytes(t->format), pitch = s->memory->pitch;
+    const trn_tensor *t = &v->t;
+    const int64_t bytes = (int64_t)v->size, pitch = s->memory->pitch;
     trn_error *error = &core->failure;
-    if (t->shape[0] > 1 && stride[0] * bytes != pitch)
-        return trni_fail(error, TRN_ELIMIT,
-                         "%s: axis 0 steps by %lld bytes; an engine reads one partition after the other%s", s->name,
-                         (long long)(stride[0] * bytes), stride[0] == 0 ? ", and cannot broadcast along them" : "");
+    if (t->shape[0] > 1 && t->stride[0] * bytes != pitch)
+        return trni_fail(
+            error, TRN_ELIMIT, "%s: axis 0 steps by %lld bytes; an engine reads one partition after the other%s",
+            s->name, (long long)(t->stride[0] * bytes), t->stride[0] == 0 ? ", and cannot broadcast along them" : "");
     for (int i = 1; i < t->rank; i++)
-        if (t->shape[i] > 1 && stride[i] && stride[i] * bytes % pitch == 0)
+        if (t->shape[i] > 1 && t->stride[i] && t->stride[i] * bytes % pitch == 0)
             return trni_fail(error, TRN_ELIMIT, "%s: axis %d runs across partitions; only axis 0 can", s->name, i);
     if (axes > 4)
         return trni_fail(error, TRN_ELIMIT,
@@ -179,28 +175,24 @@ TRNI_FN trn_status trni_core_operand_lanes(trn_core *core, trni_core_operand *s,
 /* `lanes`: a compute engine's operand, else DMA's. Absent or empty operands have no allocation. */
 TRNI_FN trn_status trni_core_operand_locate(trn_core *core, trni_core_operand *s, bool lanes)
 {
-    const trn_tensor *t = s->view;
-    int64_t stride[TRN_MAX_RANK];
-    const trn_status status = trn_tensor_check(t, s->name, TRNI_INPUT, 0, &core->failure);
-    if (status) return status;
-    const int64_t elements = trn_tensor_elements(*t);
-    if (elements == 0) return TRN_OK;
-    trni_strides(t, stride);
-    const int axes = trni_core_operand_axes(s, stride, lanes ? 1 : 0);
-    s->elements = (double)(lanes ? elements / t->shape[0] : elements);
+    trni_view v;
+    const trn_status status = trni_view_open(&v, s->view, s->name, TRNI_INPUT, 0, &core->failure);
+    if (status || v.elements == 0) return status;
+    const int axes = trni_core_operand_axes(s, &v, lanes ? 1 : 0);
+    s->elements = (double)(lanes ? v.width : v.elements);
     for (int i = 0; i < 2; i++)
-        if (trni_memory_owns(&core->memory[i], t->data)) {
+        if (trni_memory_owns(&core->memory[i], v.t.data)) {
             s->memory = &core->memory[i];
             s->space = (trn_space)i;
         }
     if (!s->memory) {
-        if (!lanes) return trni_core_operand_hbm(core, s, stride);
+        if (!lanes) return trni_core_operand_hbm(core, s, &v);
         return trni_fail(&core->failure, TRN_EINVAL, "%s is not in SBUF or PSUM; only DMA reaches other memory",
                          s->name);
     }
-    trni_core_operand_reach(s, stride, s->memory->base, s->memory->pitch);
+    trni_core_operand_reach(s, &v, s->memory->base, s->memory->pitch);
     const trn_status found = trni_core_operand_tenant(core, s);
-    return found || !lanes ? found : trni_core_operand_lanes(core, s, stride, axes);
+    return found || !lanes ? found : trni_core_operand_lanes(core, s, &v, axes);
 }
 
 /* ---- what was written ---- */

@@ -506,9 +506,10 @@ TRNI_FN trni_hbm *trni_hbm_find(const trn_core *core, const void *data, int64_t 
 TRNI_DRIVER trn_status trni_hbm_check(trn_core *core, const char *name, const trn_tensor *view, size_t *bytes)
 {
     trn_error *error = &core->failure;
-    const trn_status status = trn_tensor_check(view, name, TRNI_INPUT, 0, error);
+    trni_view v;
+    const trn_status status = trni_view_open(&v, view, name, TRNI_INPUT, 0, error);
+    *bytes = v.extent;
     if (status) return status;
-    trni_extent(view, bytes);
     for (int i = 0; i < 2; i++)
         if (*bytes && trni_memory_owns(&core->memory[i], view->data))
             return trni_fail(error, TRN_EINVAL, "HBM tensor '%.40s' lies in %s", name, trn_space_name((trn_space)i));
@@ -561,9 +562,9 @@ TRN_API trn_tensor trn_core_hbm_empty(trn_core *core, const char *name, trn_tens
 
 TRN_API size_t trn_hbm_written_bytes(trn_tensor view)
 {
-    size_t bytes = 0;
-    if (trn_tensor_check(&view, "", TRNI_INPUT, 0, NULL) || !trni_extent(&view, &bytes)) return 0;
-    return (bytes + 63) / 64 * sizeof(uint64_t);
+    trni_view v;
+    if (trni_view_open(&v, &view, "", TRNI_INPUT, 0, NULL)) return 0;
+    return (v.extent + 63) / 64 * sizeof(uint64_t);
 }
 
 TRN_API void trn_hbm_written_begin(trn_hbm_written *written, trn_tensor view, void *room)

@@ -322,8 +322,8 @@ TRNI_FN void trni_scatter_predicated(trni_issue *issue, const trni_core_operand 
     const trni_memory *m = operand->memory;
     float buffer[TRNI_SPAN_CHUNK];
     trni_span dst, predicate;
-    trni_span_init(&dst, &a->dst, TRN_ISA_PORTABLE);
-    trni_span_init(&predicate, &a->predicate, TRN_ISA_PORTABLE);
+    trni_span_known(&dst, &a->dst, TRN_ISA_PORTABLE);
+    trni_span_known(&predicate, &a->predicate, TRN_ISA_PORTABLE);
     for (int64_t p = 0; p < dst.partitions; p++)
         for (int64_t f = 0; f < dst.elements; f++) {
             const bool holds = trni_span_read(&predicate, p, f, 1, buffer)[0] != 0.0f;
@@ -357,7 +357,7 @@ TRNI_FN void trni_scatter_nonzero_with_count(trni_issue *issue, const trni_core_
 TRNI_FN void trni_scatter_rows(trni_issue *issue, const trni_core_operand *operand, const trn_tensor *index)
 {
     trni_span rows;
-    trni_span_init(&rows, index, TRN_ISA_PORTABLE);
+    trni_span_known(&rows, index, TRN_ISA_PORTABLE);
     for (int64_t i = 0; i < rows.partitions * rows.elements; i++) {
         uint32_t row, code = 0;
         const void *at = trni_span_bits(&rows, i / rows.elements, i % rows.elements, 1, &code);
@@ -369,10 +369,10 @@ TRNI_FN void trni_scatter_rows(trni_issue *issue, const trni_core_operand *opera
             continue;
         }
         trni_core_operand part = *operand;
-        int64_t stride[TRN_MAX_RANK];
+        trni_view v;
         part.view = &one;
-        trni_strides(&one, stride);
-        trni_core_operand_reach(&part, stride, operand->memory->base, operand->memory->pitch);
+        (void)trni_view_known(&v, &one);
+        trni_core_operand_reach(&part, &v, operand->memory->base, operand->memory->pitch);
         trni_core_operand_write(issue->core, &part, false);
     }
 }

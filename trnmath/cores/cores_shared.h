@@ -45,22 +45,20 @@ TRNI_FN trn_tensor trni_cores_hbm(trn_cores_rank *self, const char *name, trn_fo
 {
     static char nothing; /* the check of a shape wants a place */
     trn_core *core = &self->core;
-    size_t bytes = 0;
+    trni_view v;
     if (core->failure.status) return trni_no_tensor();
     trn_tensor t = trn_tensor_nd(format, &nothing, rank, shape);
-    trn_status status = trn_tensor_check(&t, name, TRNI_INPUT, 0, &core->failure);
-    if (!status && !trni_extent(&t, &bytes))
-        status = trni_fail(&core->failure, TRN_ESHAPE, "HBM tensor '%.40s' is larger than any memory", name);
+    const trn_status status = trni_view_open(&v, &t, name, TRNI_INPUT, 0, &core->failure);
     if (status) {
         trni_core_fail(core, status);
         return trni_no_tensor();
     }
     trni_scheduler_lock(self->cores);
-    t = trni_cores_share(self, name, t, bytes);
+    t = trni_cores_share(self, name, t, v.extent);
     trni_scheduler_unlock(self->cores);
     if (t.rank) return trn_core_hbm(core, name, t);
-    trni_core_fail(
-        core, trni_fail(&core->failure, TRN_ENOSPC, "could not allocate HBM tensor '%.40s' of %zu bytes", name, bytes));
+    trni_core_fail(core, trni_fail(&core->failure, TRN_ENOSPC, "could not allocate HBM tensor '%.40s' of %zu bytes",
+                                   name, v.extent));
     return t;
 }
 

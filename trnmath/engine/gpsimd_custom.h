@@ -89,9 +89,9 @@ TRNI_FN void trni_custom_format(trni_frame *f, const trn_tensor *t, const char *
                           name, trn_format_name(t->format));
 }
 
-TRNI_FN void trni_custom_view(trni_frame *f, const trn_tensor *t, const char *name, trni_use use)
+TRNI_FN void trni_custom_view(trni_frame *f, trni_view *v, const trn_tensor *t, const char *name, trni_use use)
 {
-    trni_frame_view(f, t, name, use);
+    trni_frame_view(f, v, t, name, use);
     trni_custom_format(f, t, name);
     if (f->status) return;
     if (f->partitions < 0) f->partitions = t->shape[0];
@@ -101,23 +101,17 @@ TRNI_FN void trni_custom_view(trni_frame *f, const trn_tensor *t, const char *na
 }
 
 /* An output may be an input, in one place; it may not meet anything else. */
-TRNI_FN void trni_custom_apart(trni_frame *f, const trn_gpsimd_custom_args *a, int dst)
+TRNI_FN void trni_custom_apart(trni_frame *f, const trni_view *dst, int earlier, const trni_view *src, int srcs)
 {
-    char name[24], other[24];
-    snprintf(name, sizeof name, "dst[%d]", dst);
-    for (int i = 0; i < dst && !f->status; i++) {
-        snprintf(other, sizeof other, "dst[%d]", i);
-        trni_frame_apart(f, &a->dst[dst], name, &a->dst[i], other);
-    }
-    for (int i = 0; i < a->srcs && !f->status; i++) {
-        snprintf(other, sizeof other, "src[%d]", i);
-        if (!trni_same_place(&a->dst[dst], &a->src[i])) trni_frame_apart(f, &a->dst[dst], name, &a->src[i], other);
-    }
+    for (int i = earlier; i > 0; i--) trni_frame_apart(f, dst, dst - i); /* the first dst first */
+    for (int i = 0; i < srcs && !f->status; i++)
+        if (!trni_same_place(dst, &src[i])) trni_frame_apart(f, dst, &src[i]);
 }
 
 TRNI_DRIVER void trni_custom_check(trni_frame *f, const trn_gpsimd_custom_args *a)
 {
-    char name[24];
+    char name[TRNI_CUSTOM_DSTS + TRNI_CUSTOM_SRCS][24];
+    trni_view dst[TRNI_CUSTOM_DSTS], src[TRNI_CUSTOM_SRCS];
     trn_error *const error = f->how.error;
     if (f->status) return;
     if (!a->op)
@@ -131,14 +125,15 @@ TRNI_DRIVER void trni_custom_check(trni_frame *f, const trn_gpsimd_custom_args *
     if (f->status) return;
     f->partitions = -1;
     for (int i = 0; i < a->dsts && !f->status; i++) {
-        snprintf(name, sizeof name, "dst[%d]", i);
-        trni_custom_view(f, &a->dst[i], name, TRNI_OUTPUT);
+        snprintf(name[i], sizeof name[i], "dst[%d]", i);
+        trni_custom_view(f, &dst[i], &a->dst[i], name[i], TRNI_OUTPUT);
     }
     for (int i = 0; i < a->srcs && !f->status; i++) {
-        snprintf(name, sizeof name, "src[%d]", i);
-        trni_custom_view(f, &a->src[i], name, TRNI_INPUT);
+        char *const own = name[TRNI_CUSTOM_DSTS + i];
+        snprintf(own, sizeof name[0], "src[%d]", i);
+        trni_custom_view(f, &src[i], &a->src[i], own, TRNI_INPUT);
     }
-    for (int i = 0; i < a->dsts && !f->status; i++) trni_custom_apart(f, a, i);
+    for (int i = 0; i < a->dsts && !f->status; i++) trni_custom_apart(f, &dst[i], i, src, a->srcs);
 }
 
 /* Partitions may be many where there are no elements. */

@@ -85,48 +85,48 @@ TRNI_FN void trni_span_axes_end(trni_span *v)
     v->rank = 1;
 }
 
-TRNI_FN void trni_span_axes(trni_span *v, const trn_tensor *t)
+TRNI_FN void trni_span_axes(trni_span *v, const trni_view *view)
 {
-    int64_t stride[TRN_MAX_RANK] = { 0 };
-    trni_strides(t, stride);
+    const trn_tensor *t = &view->t;
     v->partition_step = 0;
     v->rank = 0;
-    v->elements = 1;
-    for (int i = 0; i < t->rank; i++)
-        if (t->shape[i] == 0) v->elements = 0; /* sizes and strides of what is empty may be absurd, too */
-    for (int i = 1; i < t->rank && v->elements; i++) {
-        v->elements *= t->shape[i];
-        trni_span_axis_add(v, t->shape[i], stride[i]);
-    }
-    if (t->shape[0] > 1 && v->elements) v->partition_step = stride[0] * (int64_t)v->bytes; /* others are never taken */
+    v->elements = view->width;
+    for (int i = 1; i < t->rank && v->elements; i++) trni_span_axis_add(v, t->shape[i], t->stride[i]);
+    if (t->shape[0] > 1 && v->elements) v->partition_step = t->stride[0] * (int64_t)v->bytes; /* else never taken */
     trni_span_axes_end(v);
 }
 
-/* A checked view. Elements of one partition that follow each other in memory are one axis. */
-TRNI_DRIVER void trni_span_init(trni_span *v, const trn_tensor *t, trn_isa isa)
+/* Elements of one partition that follow each other in memory are one axis. */
+TRNI_DRIVER void trni_span_init(trni_span *v, const trni_view *view, trn_isa isa)
 {
-    v->data = (char *)t->data;
-    v->format = t->format;
+    v->data = (char *)view->t.data;
+    v->format = view->t.format;
     v->isa = isa;
-    v->bytes = trn_format_bytes(t->format);
-    v->partitions = t->shape[0];
+    v->bytes = view->size;
+    v->partitions = view->t.shape[0];
     v->stream = false;
     v->rounding = TRN_NEAREST_EVEN;
     v->seed = v->stream_number = 0;
     v->sr_bits = 0;
-    trni_span_axes(v, t);
+    trni_span_axes(v, view);
     const bool aligned = ((uintptr_t)v->data | (uintptr_t)v->partition_step) % sizeof(float) == 0;
-    v->direct = t->format == TRN_F32 && aligned && v->rank == 1 && v->axis[0].step == (int64_t)v->bytes;
-    const trn_format_info info = trn_tensor_format_info(t);
-    trni_decoder_init(&v->decoder, &info, isa);
+    v->direct = v->format == TRN_F32 && aligned && v->rank == 1 && v->axis[0].step == (int64_t)v->bytes;
+    trni_decoder_init(&v->decoder, &view->info, isa);
+}
+
+/* Of an operand that its instruction has checked. */
+TRNI_FN void trni_span_known(trni_span *v, const trn_tensor *t, trn_isa isa)
+{
+    trni_view view;
+    trni_view_known(&view, t);
+    trni_span_init(v, &view, isa);
 }
 
 /* The output cast; TRNI_SPAN_STREAM decides about the caches where results are larger than they are. */
-TRNI_DRIVER void trni_span_round(trni_span *v, const trn_tensor *t, const trn_instruction *how, int sr_bits)
+TRNI_DRIVER void trni_span_round(trni_span *v, const trni_view *view, const trn_instruction *how, int sr_bits)
 {
     const trni_encoding encoding = { { how->rounding, 0, sr_bits }, TRN_OVERFLOW_DEFAULT, false };
-    const trn_format_info info = trn_tensor_format_info(t);
-    trni_encoder_init(&v->encoder, &info, encoding, v->isa);
+    trni_encoder_init(&v->encoder, &view->info, encoding, v->isa);
     v->rounding = how->rounding;
     v->seed = how->seed;
     v->stream_number = how->stream;
@@ -283,14 +283,14 @@ TRNI_FN float trni_column_at(const trni_column *c, int64_t p)
 
 /* ---- the checks that all instructions make ---- */
 
-/* An instruction as it is checked: begin with trni_frame_begin, then each operand under its own name; the first thing
- * that is wrong stays in .status, and later checks do nothing. */
+/* An instruction as it is checked: begin with trni_frame_begin, then each operand under its own name, which opens it
+ * for all that comes later; the first thing that is wrong stays in .status, and later checks do and open nothing. */
 typedef struct trni_frame {
     trn_instruction how;
     const trn_core_spec *core;
     trn_numerics numerics;
     trn_isa isa;
-    const trn_tensor *dst;
+    trni_view dst;
     int64_t partitions, elements; /* of dst */
     trn_status status;
 } trni_frame;
@@ -301,7 +301,6 @@ TRNI_DRIVER trn_status trni_frame_begin(trni_frame *f, const trn_instruction *ho
 {
     f->how = *how;
     f->isa = how->isa;
-    f->dst = NULL;
     f->partitions = f->elements = 0;
     f->core = trn_core_spec_of(how->generation == TRN_GENERATION_DEFAULT ? fallback : how->generation);
     if (!f->core)
@@ -330,123 +329,139 @@ TRNI_FN trn_engine trni_frame_engine(trni_frame *f, trn_engine own, trn_engine o
 }
 
 /* F of a view [P, free axes ...]; `fallback` where there is no partition. */
-TRNI_FN int64_t trni_partition_elements(const trn_tensor *t, int64_t fallback)
+TRNI_FN int64_t trni_partition_elements(const trni_view *v, int64_t fallback)
 {
-    return t->shape[0] ? trn_tensor_elements(*t) / t->shape[0] : fallback;
+    return v->t.shape[0] ? v->width : fallback;
 }
 
-/* Is it a format that the generation has? Where none is asked for, one that only Trainium3 has selects that. */
-TRNI_DRIVER void trni_frame_format(trni_frame *f, trn_format format, const char *name)
+/* Is it of a format that the generation has? Where none is asked for, one that only Trainium3 has selects that. */
+TRNI_DRIVER void trni_frame_format(trni_frame *f, const trni_view *v)
 {
+    const trn_format format = v->t.format;
     if (f->how.generation == TRN_GENERATION_DEFAULT && trni_holds_newly(format))
         f->core = trn_core_spec_of(TRN_TRAINIUM3);
     if (trni_holds_never(format))
-        f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "%s is %s, which the engines of no generation hold", name,
-                              trn_format_name(format));
+        f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "%s is %s, which the engines of no generation hold",
+                              v->name, v->info.name);
     else if (!trni_holds(f->core->generation, format))
-        f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "%s is %s, which %s does not have", name,
-                              trn_format_name(format), trn_generation_name(f->core->generation));
+        f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "%s is %s, which %s does not have", v->name, v->info.name,
+                              trn_generation_name(f->core->generation));
+}
+
+/* Within a tile's limits? */
+TRNI_DRIVER void trni_frame_limits(trni_frame *f, const trni_view *v)
+{
+    if (v->t.shape[0] > TRN_PARTITIONS)
+        f->status = trni_fail(f->how.error, TRN_ELIMIT, "%s has %lld partitions; a tile has at most %d", v->name,
+                              (long long)v->t.shape[0], TRN_PARTITIONS);
+    else if ((double)v->width * (double)v->size > f->core->sbuf_partition_bytes)
+        f->status =
+            trni_fail(f->how.error, TRN_ELIMIT, "%s has %lld elements per partition; %s holds %.0f bytes", v->name,
+                      (long long)v->width, trn_generation_name(f->core->generation), f->core->sbuf_partition_bytes);
 }
 
 /* Every view: valid, of a format that the generation has, and within a tile's limits. */
-TRNI_DRIVER void trni_frame_view(trni_frame *f, const trn_tensor *t, const char *name, trni_use use)
+TRNI_DRIVER void trni_frame_view(trni_frame *f, trni_view *v, const trn_tensor *t, const char *name, trni_use use)
 {
     if (f->status) return;
     if (t->rank == 0)
         f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s is missing", name);
     else
-        f->status = trn_tensor_check(t, name, use, 0, f->how.error);
-    if (!f->status) trni_frame_format(f, t->format, name);
-    if (f->status || f->how.unlimited) return;
-    const int64_t partition = trni_partition_elements(t, 0);
-    if (t->shape[0] > TRN_PARTITIONS)
-        f->status = trni_fail(f->how.error, TRN_ELIMIT, "%s has %lld partitions; a tile has at most %d", name,
-                              (long long)t->shape[0], TRN_PARTITIONS);
-    else if ((double)partition * (double)trn_format_bytes(t->format) > f->core->sbuf_partition_bytes)
-        f->status =
-            trni_fail(f->how.error, TRN_ELIMIT, "%s has %lld elements per partition; %s holds %.0f bytes", name,
-                      (long long)partition, trn_generation_name(f->core->generation), f->core->sbuf_partition_bytes);
+        f->status = trni_view_open(v, t, name, use, 0, f->how.error);
+    if (!f->status) trni_frame_format(f, v);
+    if (!f->status && !f->how.unlimited) trni_frame_limits(f, v);
 }
 
 /* dst decides about P and F. Call it first. A free axis may have step 0: its results go to one place, one after the
  * other, and the last one stays (NKI's kernels give such a dst to instructions whose reduce_res is what they want). */
 TRNI_DRIVER void trni_frame_dst(trni_frame *f, const trn_tensor *dst)
 {
-    trni_frame_view(f, dst, "dst", TRNI_INPUT);
+    trni_frame_view(f, &f->dst, dst, "dst", TRNI_INPUT);
     if (f->status) return;
-    trn_tensor once = *dst;
-    for (int i = 1; i < once.rank && !trni_strides_packed(dst); i++)
-        if (once.stride[i] == 0 && once.shape[i] > 1) once.shape[i] = 1;
-    f->status = trn_tensor_check(&once, "dst", TRNI_OUTPUT, 0, f->how.error);
+    if (f->dst.t.stride[0] == 0 && f->dst.t.shape[0] > 1)
+        f->status = trni_view_fail_broadcast(&f->dst, 0, f->how.error);
+    else
+        f->status = trni_view_check_places(&f->dst, f->how.error);
     if (f->status) return;
-    f->dst = dst;
-    f->partitions = dst->shape[0];
-    f->elements = trni_partition_elements(dst, 0);
+    f->partitions = f->dst.t.shape[0];
+    f->elements = f->dst.width;
 }
 
-/* `what` names the output that `t` may not meet. */
-TRNI_DRIVER void trni_frame_apart(trni_frame *f, const trn_tensor *out, const char *what, const trn_tensor *t,
-                                  const char *name)
+/* An output that `v` may not meet, where it is there at all. */
+TRNI_DRIVER void trni_frame_apart(trni_frame *f, const trni_view *out, const trni_view *v)
 {
-    if (!f->status && trn_tensor_overlap(*out, *t))
-        f->status = trni_fail(f->how.error, TRN_EINVAL, "%s overlaps %s", what, name);
+    if (!f->status && v->t.rank && trni_views_overlap(out, v))
+        f->status = trni_fail(f->how.error, TRN_EINVAL, "%s overlaps %s", out->name, v->name);
 }
 
 /* An input that may be dst itself, but share no other part of it. */
-TRNI_DRIVER void trni_frame_beside(trni_frame *f, const trn_tensor *t, const char *name)
+TRNI_DRIVER void trni_frame_beside(trni_frame *f, const trni_view *v)
 {
-    if (!f->status && t->rank && !trni_same_place(f->dst, t)) trni_frame_apart(f, f->dst, "dst", t, name);
+    if (!f->status && v->t.rank && !trni_same_place(&f->dst, v)) trni_frame_apart(f, &f->dst, v);
 }
 
-/* A source with dst's P and F (the free axes may be cut differently); in place is legal, other overlaps are not. */
-TRNI_DRIVER void trni_frame_src(trni_frame *f, const trn_tensor *t, const char *name)
+/* An opened source has dst's P and F (the free axes may be cut differently); in place is legal, other overlaps are
+ * not. */
+TRNI_DRIVER void trni_frame_fits(trni_frame *f, const trni_view *v)
 {
-    trni_frame_view(f, t, name, TRNI_INPUT);
     if (f->status) return;
-    const int64_t elements = trni_partition_elements(t, 0);
-    if (t->shape[0] != f->partitions || (f->partitions && elements != f->elements))
+    if (v->t.shape[0] != f->partitions || v->width != f->elements)
         f->status = trni_fail(
-            f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements but dst has %lld of %lld", name,
-            (long long)t->shape[0], (long long)elements, (long long)f->partitions, (long long)f->elements);
-    trni_frame_beside(f, t, name);
+            f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements but dst has %lld of %lld", v->name,
+            (long long)v->t.shape[0], (long long)v->width, (long long)f->partitions, (long long)f->elements);
+    trni_frame_beside(f, v);
 }
 
-/* A view with its own number of elements in each of `partitions`. */
-TRNI_DRIVER void trni_frame_tile(trni_frame *f, const trn_tensor *t, const char *name, trni_use use, int64_t partitions,
-                                 int64_t elements)
+TRNI_DRIVER void trni_frame_src(trni_frame *f, trni_view *v, const trn_tensor *t, const char *name)
 {
-    trni_frame_view(f, t, name, use);
+    trni_frame_view(f, v, t, name, TRNI_INPUT);
+    trni_frame_fits(f, v);
+}
+
+/* An opened view with its own number of elements in each of `partitions`. */
+TRNI_DRIVER void trni_frame_sizes(trni_frame *f, const trni_view *v, int64_t partitions, int64_t elements)
+{
     if (f->status) return;
-    const int64_t has = trni_partition_elements(t, elements);
-    if (t->shape[0] != partitions || has != elements)
+    const int64_t has = trni_partition_elements(v, elements);
+    if (v->t.shape[0] != partitions || has != elements)
         f->status =
-            trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements; it takes %lld of %lld", name,
-                      (long long)t->shape[0], (long long)has, (long long)partitions, (long long)elements);
+            trni_fail(f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements; it takes %lld of %lld",
+                      v->name, (long long)v->t.shape[0], (long long)has, (long long)partitions, (long long)elements);
+}
+
+TRNI_DRIVER void trni_frame_tile(trni_frame *f, trni_view *v, const trn_tensor *t, const char *name, trni_use use,
+                                 int64_t partitions, int64_t elements)
+{
+    trni_frame_view(f, v, t, name, use);
+    trni_frame_sizes(f, v, partitions, elements);
 }
 
 /* One number per partition of dst, in a tile or for all; the tile has P partitions of one element. */
-TRNI_DRIVER void trni_frame_column(trni_frame *f, const trn_tensor *tile, const char *name, int64_t partitions)
+TRNI_DRIVER void trni_frame_column(trni_frame *f, trni_view *v, const trn_tensor *tile, const char *name,
+                                   int64_t partitions)
 {
+    v->t.rank = 0;
     if (f->status || tile->rank == 0) return;
-    trni_frame_view(f, tile, name, TRNI_INPUT);
-    if (!f->status && (tile->shape[0] != partitions || trn_tensor_elements(*tile) != partitions))
-        f->status = trni_fail(
-            f->how.error, TRN_ESHAPE, "%s has %lld partitions of %lld elements; it takes one for each of %lld", name,
-            (long long)tile->shape[0], (long long)trni_partition_elements(tile, 0), (long long)partitions);
+    trni_frame_view(f, v, tile, name, TRNI_INPUT);
+    if (!f->status && (v->t.shape[0] != partitions || v->elements != partitions))
+        f->status = trni_fail(f->how.error, TRN_ESHAPE,
+                              "%s has %lld partitions of %lld elements; it takes one for each of %lld", name,
+                              (long long)v->t.shape[0], (long long)v->width, (long long)partitions);
 }
 
-TRNI_FN void trni_column_init(trni_column *c, const trn_tensor *tile, float value, trn_isa isa)
+/* `v`: what trni_frame_column opened; NULL: a number for all. */
+TRNI_FN void trni_column_init(trni_column *c, const trni_view *v, float value, trn_isa isa)
 {
-    c->varies = tile->rank != 0;
+    c->varies = v && v->t.rank != 0;
     c->value = value;
-    if (c->varies && trn_tensor_elements(*tile)) trni_span_init(&c->lanes, tile, isa);
+    if (c->varies && v->elements) trni_span_init(&c->lanes, v, isa);
 }
 
 /* An output of a frame, with the cast that its args ask for. */
-TRNI_DRIVER void trni_span_output(trni_span *v, const trn_tensor *t, const trni_frame *f)
+TRNI_DRIVER void trni_span_output(trni_span *v, const trni_view *view, const trni_frame *f)
 {
-    trni_span_init(v, t, f->isa);
-    trni_span_round(v, t, &f->how, f->numerics.sr_bits);
+    trni_span_init(v, view, f->isa);
+    trni_span_round(v, view, &f->how, f->numerics.sr_bits);
 }
 
 TRNI_DRIVER bool trni_frame_empty(const trni_frame *f) { return f->partitions == 0 || f->elements == 0; }

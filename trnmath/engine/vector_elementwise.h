@@ -217,26 +217,25 @@ TRNI_DRIVER void trni_frame_idle_operand(trni_frame *f, trn_alu op, const char *
 }
 
 /* A [P] or [P, 1] tile of F32 with an operand for each partition of dst. */
-TRNI_DRIVER void trni_frame_operand(trni_frame *f, const trn_tensor *tile, const char *name)
+TRNI_DRIVER void trni_frame_operand(trni_frame *f, trni_view *v, const trn_tensor *tile, const char *name)
 {
-    trni_frame_column(f, tile, name, f->partitions);
+    trni_frame_column(f, v, tile, name, f->partitions);
     if (f->status || tile->rank == 0) return;
     if (tile->format != TRN_F32)
-        f->status =
-            trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; it takes float32", name, trn_format_name(tile->format));
-    trni_frame_beside(f, tile, name);
+        f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; it takes float32", name, v->info.name);
+    trni_frame_beside(f, v);
 }
 
 /* Operators on bits: integers of dst's width. */
-TRNI_DRIVER void trni_frame_bits(trni_frame *f, const trn_tensor *t, const char *name)
+TRNI_DRIVER void trni_frame_bits(trni_frame *f, const trni_view *v)
 {
-    if (f->status || t->rank == 0) return;
-    if (!trn_format_is_integer(t->format))
-        f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; operators on bits take integers", name,
-                              trn_format_name(t->format));
-    else if (trn_format_bytes(t->format) != trn_format_bytes(f->dst->format))
-        f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s and dst %s: operators on bits take one width", name,
-                              trn_format_name(t->format), trn_format_name(f->dst->format));
+    if (f->status || v->t.rank == 0) return;
+    if (!trn_format_is_integer(v->t.format))
+        f->status =
+            trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; operators on bits take integers", v->name, v->info.name);
+    else if (v->size != f->dst.size)
+        f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s and dst %s: operators on bits take one width",
+                              v->name, v->info.name, f->dst.info.name);
 }
 
 /* ---- numbers: up to two operators in a row ---- */
@@ -259,16 +258,16 @@ TRNI_DRIVER void trni_stage_op(trni_stage *s, trn_alu op, bool reverse, trn_isa 
     s->tensor = false;
 }
 
-TRNI_DRIVER void trni_stage_tensor(trni_stage *s, trn_alu op, bool reverse, const trn_tensor *t, trn_isa isa)
+TRNI_DRIVER void trni_stage_tensor(trni_stage *s, trn_alu op, bool reverse, const trni_view *v, trn_isa isa)
 {
     trni_stage_op(s, op, reverse, isa);
     s->tensor = true;
     s->column.varies = false;
-    trni_span_init(&s->span, t, isa);
+    trni_span_init(&s->span, v, isa);
 }
 
-/* Chunks have at most `most` elements. */
-TRNI_DRIVER void trni_stage_column(trni_stage *s, trn_alu op, bool reverse, const trn_tensor *tile, float value,
+/* Chunks have at most `most` elements. `tile` as trni_column_init takes it. */
+TRNI_DRIVER void trni_stage_column(trni_stage *s, trn_alu op, bool reverse, const trni_view *tile, float value,
                                    int64_t most, trn_isa isa)
 {
     trni_stage_op(s, op, reverse, isa);
@@ -394,9 +393,9 @@ TRNI_DRIVER void trni_elementwise_flatten(trni_elementwise *e)
 }
 
 /* After all checks: opens dst and the first operand. */
-TRNI_DRIVER void trni_elementwise_open(trni_elementwise *e, const trni_frame *f, const trn_tensor *data)
+TRNI_DRIVER void trni_elementwise_open(trni_elementwise *e, const trni_frame *f, const trni_view *data)
 {
-    trni_span_output(&e->dst, f->dst, f);
+    trni_span_output(&e->dst, &f->dst, f);
     trni_span_init(&e->data, data, f->isa);
     e->stages = 0;
 }
@@ -430,7 +429,7 @@ TRNI_FN void trni_codes_fill(void *to, uint32_t code, size_t bytes, int64_t n)
     for (int64_t i = 0; i < n; i++) memcpy(at + i * (int64_t)bytes, &code, bytes); /* little endian */
 }
 
-TRNI_FN void trni_bits_stage_add(trni_bits_plan *b, trn_alu op, bool reverse, const trn_tensor *t, bool tensor,
+TRNI_FN void trni_bits_stage_add(trni_bits_plan *b, trn_alu op, bool reverse, const trni_view *v, bool tensor,
                                  uint32_t code)
 {
     if (op == TRN_ALU_BYPASS) return;
@@ -438,9 +437,9 @@ TRNI_FN void trni_bits_stage_add(trni_bits_plan *b, trn_alu op, bool reverse, co
     s->row = trni_bits_kernel_of(op, b->dst.bytes);
     s->reverse = reverse && trn_alu_info_of(op)->operands == 2;
     s->tensor = tensor;
-    s->varies = !tensor && t->rank != 0;
-    if (t->rank)
-        trni_span_init(&s->span, t, b->dst.isa);
+    s->varies = !tensor && v->t.rank != 0;
+    if (v->t.rank)
+        trni_span_init(&s->span, v, b->dst.isa);
     else
         trni_codes_fill(s->wide, code, b->dst.bytes, TRNI_SPAN_CHUNK);
 }
@@ -476,9 +475,9 @@ TRNI_FN void trni_bits_chunk(const void *plan, int64_t p, int64_t f, int64_t n)
     trni_span_put(&b->dst, p, f, n, x);
 }
 
-TRNI_FN void trni_bits_open(trni_bits_plan *b, const trni_frame *f, const trn_tensor *data)
+TRNI_FN void trni_bits_open(trni_bits_plan *b, const trni_frame *f, const trni_view *data)
 {
-    trni_span_init(&b->dst, f->dst, f->isa);
+    trni_span_init(&b->dst, &f->dst, f->isa);
     trni_span_init(&b->data, data, f->isa);
     b->stages = 0;
 }
@@ -510,7 +509,7 @@ TRNI_FN void trni_exact_chunk(const void *plan, int64_t p, int64_t f, int64_t n)
 TRNI_FN bool trni_is_word(trn_format format) { return format == TRN_I32 || format == TRN_U32; }
 
 /* false: not on GpSimd's integers. */
-TRNI_FN bool trni_tensor_tensor_exact(const trn_tensor_tensor_args *args, const trni_frame *f)
+TRNI_FN bool trni_tensor_tensor_exact(const trn_tensor_tensor_args *args, const trni_frame *f, const trni_view data[2])
 {
     trni_exact_plan e;
     if (args->engine == TRN_ENGINE_VECTOR || !trni_is_word(args->dst.format) || !trni_is_word(args->data1.format) ||
@@ -518,24 +517,24 @@ TRNI_FN bool trni_tensor_tensor_exact(const trn_tensor_tensor_args *args, const 
         return false;
     if (!trni_exact_has(args->op)) return false;
     e.op = args->op;
-    trni_span_init(&e.dst, &args->dst, f->isa);
-    trni_span_init(&e.x, &args->data1, f->isa);
-    trni_span_init(&e.y, &args->data2, f->isa);
+    trni_span_init(&e.dst, &f->dst, f->isa);
+    trni_span_init(&e.x, &data[0], f->isa);
+    trni_span_init(&e.y, &data[1], f->isa);
     e.signs.x = args->data1.format == TRN_I32 ? TRNI_F32_SIGN : 0;
     e.signs.y = args->data2.format == TRN_I32 ? TRNI_F32_SIGN : 0;
     trni_span_each(e.dst.partitions, e.dst.elements, trni_exact_chunk, &e);
     return true;
 }
 
-TRNI_FN trn_status trni_tensor_tensor_bits(const trn_tensor_tensor_args *args, const trni_frame *f)
+TRNI_FN trn_status trni_tensor_tensor_bits(trn_alu op, const trni_frame *f, const trni_view data[2])
 {
     trni_bits_plan b;
-    trni_bits_open(&b, f, &args->data1);
-    trni_bits_stage_add(&b, args->op, false, &args->data2, true, 0);
+    trni_bits_open(&b, f, &data[0]);
+    trni_bits_stage_add(&b, op, false, &data[1], true, 0);
     return trni_bits_all(&b);
 }
 
-TRNI_DRIVER trn_status trni_tensor_tensor_check(const trn_tensor_tensor_args *args, trni_frame *f)
+TRNI_DRIVER trn_status trni_tensor_tensor_check(const trn_tensor_tensor_args *args, trni_frame *f, trni_view data[2])
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, trni_op_generation(args->op, TRN_ALU_BYPASS), TRN_TRAINIUM1, "tensor_tensor");
@@ -543,12 +542,12 @@ TRNI_DRIVER trn_status trni_tensor_tensor_check(const trn_tensor_tensor_args *ar
     trni_frame_engine(f, trni_op_on_gpsimd(args->op) ? TRN_ENGINE_GPSIMD : TRN_ENGINE_VECTOR,
                       trni_op_on_gpsimd(args->op) ? TRN_ENGINE_UNKNOWN : TRN_ENGINE_GPSIMD, "tensor_tensor");
     trni_frame_dst(f, &args->dst);
-    trni_frame_src(f, &args->data1, "data1");
-    trni_frame_src(f, &args->data2, "data2");
+    trni_frame_src(f, &data[0], &args->data1, "data1");
+    trni_frame_src(f, &data[1], &args->data2, "data2");
     if (f->status || trn_alu_info_of(args->op)->kind == TRN_ALU_ARITHMETIC) return f->status;
-    trni_frame_bits(f, &args->dst, "dst");
-    trni_frame_bits(f, &args->data1, "data1");
-    trni_frame_bits(f, &args->data2, "data2");
+    trni_frame_bits(f, &f->dst);
+    trni_frame_bits(f, &data[0]);
+    trni_frame_bits(f, &data[1]);
     return f->status;
 }
 
@@ -556,12 +555,13 @@ TRN_API trn_status trn_tensor_tensor(const trn_tensor_tensor_args *args)
 {
     TRNI_ENTER(args);
     trni_frame f;
+    trni_view data[2];
     trni_elementwise e;
-    if (trni_tensor_tensor_check(args, &f) || trni_frame_empty(&f)) return f.status;
-    if (trn_alu_info_of(args->op)->kind == TRN_ALU_BITVEC) return trni_tensor_tensor_bits(args, &f);
-    if (trni_tensor_tensor_exact(args, &f)) return TRN_OK;
-    trni_elementwise_open(&e, &f, &args->data1);
-    trni_stage_tensor(&e.stage[e.stages++], args->op, false, &args->data2, f.isa);
+    if (trni_tensor_tensor_check(args, &f, data) || trni_frame_empty(&f)) return f.status;
+    if (trn_alu_info_of(args->op)->kind == TRN_ALU_BITVEC) return trni_tensor_tensor_bits(args->op, &f, data);
+    if (trni_tensor_tensor_exact(args, &f, data)) return TRN_OK;
+    trni_elementwise_open(&e, &f, &data[0]);
+    trni_stage_tensor(&e.stage[e.stages++], args->op, false, &data[1], f.isa);
     return trni_elementwise_run(&e);
 }
 
@@ -591,30 +591,35 @@ TRNI_FN void trni_tensor_scalar_engine(trni_frame *f, const trn_tensor_scalar_ar
     if (!f->status && used == TRN_ENGINE_SCALAR) trni_tensor_scalar_on_scalar(f, args, bits);
 }
 
-TRNI_FN void trni_tensor_scalar_operands(trni_frame *f, const trn_tensor_scalar_args *args, bool bits)
+/* The operands of tensor_scalar, opened. */
+typedef struct trni_scalar_views {
+    trni_view data, tile[2];
+    bool bits; /* what the operators work on */
+} trni_scalar_views;
+
+TRNI_FN void trni_tensor_scalar_operands(trni_frame *f, const trn_tensor_scalar_args *args, trni_scalar_views *v)
 {
-    const trn_tensor *tile0 = &args->operand0_tile, *tile1 = &args->operand1_tile;
+    const trn_tensor *const tile[2] = { &args->operand0_tile, &args->operand1_tile };
+    static const char *const name[2] = { "operand0_tile", "operand1_tile" };
     if (f->status) return;
-    trni_frame_idle_operand(f, args->op0, "op0", tile0->rank || (bits ? args->bits0 != 0 : args->operand0 != 0),
+    trni_frame_idle_operand(f, args->op0, "op0", tile[0]->rank || (v->bits ? args->bits0 != 0 : args->operand0 != 0),
                             "operand0");
-    trni_frame_idle_operand(f, args->op1, "op1", tile1->rank || (bits ? args->bits1 != 0 : args->operand1 != 0),
+    trni_frame_idle_operand(f, args->op1, "op1", tile[1]->rank || (v->bits ? args->bits1 != 0 : args->operand1 != 0),
                             "operand1");
-    if (!bits) {
-        trni_frame_operand(f, tile0, "operand0_tile");
-        trni_frame_operand(f, tile1, "operand1_tile");
+    if (!v->bits) {
+        for (int i = 0; i < 2; i++) trni_frame_operand(f, &v->tile[i], tile[i], name[i]);
         return;
     }
-    trni_frame_bits(f, f->dst, "dst");
-    trni_frame_bits(f, &args->data, "data");
-    trni_frame_column(f, tile0, "operand0_tile", f->partitions);
-    trni_frame_bits(f, tile0, "operand0_tile");
-    trni_frame_column(f, tile1, "operand1_tile", f->partitions);
-    trni_frame_bits(f, tile1, "operand1_tile");
-    trni_frame_beside(f, tile0, "operand0_tile");
-    trni_frame_beside(f, tile1, "operand1_tile");
+    trni_frame_bits(f, &f->dst);
+    trni_frame_bits(f, &v->data);
+    for (int i = 0; i < 2; i++) {
+        trni_frame_column(f, &v->tile[i], tile[i], name[i], f->partitions);
+        trni_frame_bits(f, &v->tile[i]);
+    }
+    for (int i = 0; i < 2; i++) trni_frame_beside(f, &v->tile[i]);
 }
 
-TRNI_DRIVER trn_status trni_tensor_scalar_check(const trn_tensor_scalar_args *args, trni_frame *f, bool *bits)
+TRNI_DRIVER trn_status trni_tensor_scalar_check(const trn_tensor_scalar_args *args, trni_frame *f, trni_scalar_views *v)
 {
     const trn_instruction how = trni_instruction_of(args);
     const unsigned takes = TRNI_OP_NONE | TRNI_OP_UNARY | TRNI_OP_BITS | TRNI_OP_GPSIMD;
@@ -622,21 +627,22 @@ TRNI_DRIVER trn_status trni_tensor_scalar_check(const trn_tensor_scalar_args *ar
     trni_frame_op(f, args->op0, "op0", takes);
     trni_frame_op(f, args->op1, "op1", takes);
     trni_frame_one_kind(f, args->op0, args->op1);
-    *bits = !f->status &&
-            (trn_alu_info_of(args->op0)->kind == TRN_ALU_BITVEC || trn_alu_info_of(args->op1)->kind == TRN_ALU_BITVEC);
-    trni_tensor_scalar_engine(f, args, *bits);
+    v->bits = !f->status && (trn_alu_info_of(args->op0)->kind == TRN_ALU_BITVEC ||
+                             trn_alu_info_of(args->op1)->kind == TRN_ALU_BITVEC);
+    trni_tensor_scalar_engine(f, args, v->bits);
     trni_frame_dst(f, &args->dst);
-    trni_frame_src(f, &args->data, "data");
-    trni_tensor_scalar_operands(f, args, *bits);
+    trni_frame_src(f, &v->data, &args->data, "data");
+    trni_tensor_scalar_operands(f, args, v);
     return f->status;
 }
 
-TRNI_FN trn_status trni_tensor_scalar_bits(const trn_tensor_scalar_args *args, const trni_frame *f)
+TRNI_FN trn_status trni_tensor_scalar_bits(const trn_tensor_scalar_args *args, const trni_frame *f,
+                                           const trni_scalar_views *v)
 {
     trni_bits_plan b;
-    trni_bits_open(&b, f, &args->data);
-    trni_bits_stage_add(&b, args->op0, args->reverse0, &args->operand0_tile, false, args->bits0);
-    trni_bits_stage_add(&b, args->op1, args->reverse1, &args->operand1_tile, false, args->bits1);
+    trni_bits_open(&b, f, &v->data);
+    trni_bits_stage_add(&b, args->op0, args->reverse0, &v->tile[0], false, args->bits0);
+    trni_bits_stage_add(&b, args->op1, args->reverse1, &v->tile[1], false, args->bits1);
     return trni_bits_all(&b);
 }
 
@@ -645,23 +651,22 @@ TRN_API trn_status trn_tensor_scalar(const trn_tensor_scalar_args *args)
     TRNI_ENTER(args);
     trni_frame f;
     trni_elementwise e;
-    bool bits;
-    if (trni_tensor_scalar_check(args, &f, &bits) || trni_frame_empty(&f)) return f.status;
-    if (bits) return trni_tensor_scalar_bits(args, &f);
-    trni_elementwise_open(&e, &f, &args->data);
+    trni_scalar_views v;
+    if (trni_tensor_scalar_check(args, &f, &v) || trni_frame_empty(&f)) return f.status;
+    if (v.bits) return trni_tensor_scalar_bits(args, &f, &v);
+    trni_elementwise_open(&e, &f, &v.data);
     const int64_t most = f.partitions * f.elements;
     if (args->op0 != TRN_ALU_BYPASS)
-        trni_stage_column(&e.stage[e.stages++], args->op0, args->reverse0, &args->operand0_tile, args->operand0, most,
-                          f.isa);
+        trni_stage_column(&e.stage[e.stages++], args->op0, args->reverse0, &v.tile[0], args->operand0, most, f.isa);
     if (args->op1 != TRN_ALU_BYPASS)
-        trni_stage_column(&e.stage[e.stages++], args->op1, args->reverse1, &args->operand1_tile, args->operand1, most,
-                          f.isa);
+        trni_stage_column(&e.stage[e.stages++], args->op1, args->reverse1, &v.tile[1], args->operand1, most, f.isa);
     return trni_elementwise_run(&e);
 }
 
 /* ---- scalar_tensor_tensor ---- */
 
-TRNI_DRIVER trn_status trni_scalar_tensor_tensor_check(const trn_scalar_tensor_tensor_args *args, trni_frame *f)
+TRNI_DRIVER trn_status trni_scalar_tensor_tensor_check(const trn_scalar_tensor_tensor_args *args, trni_frame *f,
+                                                       trni_view data[2], trni_view *tile)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, trni_op_generation(args->op0, args->op1), TRN_TRAINIUM1, "scalar_tensor_tensor");
@@ -669,11 +674,11 @@ TRNI_DRIVER trn_status trni_scalar_tensor_tensor_check(const trn_scalar_tensor_t
     trni_frame_op(f, args->op1, "op1", 0);
     trni_frame_engine(f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "scalar_tensor_tensor");
     trni_frame_dst(f, &args->dst);
-    trni_frame_src(f, &args->data, "data");
-    trni_frame_src(f, &args->operand1, "operand1");
+    trni_frame_src(f, &data[0], &args->data, "data");
+    trni_frame_src(f, &data[1], &args->operand1, "operand1");
     trni_frame_idle_operand(f, args->op0, "op0", args->operand0_tile.rank || args->operand0 != 0, "operand0");
-    trni_frame_column(f, &args->operand0_tile, "operand0_tile", f->partitions);
-    if (!f->status && args->operand0_tile.rank) trni_frame_beside(f, &args->operand0_tile, "operand0_tile");
+    trni_frame_column(f, tile, &args->operand0_tile, "operand0_tile", f->partitions);
+    trni_frame_beside(f, tile);
     return f->status;
 }
 
@@ -681,13 +686,14 @@ TRN_API trn_status trn_scalar_tensor_tensor(const trn_scalar_tensor_tensor_args 
 {
     TRNI_ENTER(args);
     trni_frame f;
+    trni_view data[2], tile;
     trni_elementwise e;
-    if (trni_scalar_tensor_tensor_check(args, &f) || trni_frame_empty(&f)) return f.status;
-    trni_elementwise_open(&e, &f, &args->data);
+    if (trni_scalar_tensor_tensor_check(args, &f, data, &tile) || trni_frame_empty(&f)) return f.status;
+    trni_elementwise_open(&e, &f, &data[0]);
     if (args->op0 != TRN_ALU_BYPASS)
-        trni_stage_column(&e.stage[e.stages++], args->op0, args->reverse0, &args->operand0_tile, args->operand0,
+        trni_stage_column(&e.stage[e.stages++], args->op0, args->reverse0, &tile, args->operand0,
                           f.partitions * f.elements, f.isa);
-    trni_stage_tensor(&e.stage[e.stages++], args->op1, args->reverse1, &args->operand1, f.isa);
+    trni_stage_tensor(&e.stage[e.stages++], args->op1, args->reverse1, &data[1], f.isa);
     return trni_elementwise_run(&e);
 }
 
@@ -697,16 +703,16 @@ TRN_API trn_status trn_reciprocal(const trn_reciprocal_args *args)
 {
     TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
-    const trn_tensor none = trn_tensor_nd(TRN_F32, NULL, 0, NULL);
     trni_frame f;
+    trni_view data;
     trni_elementwise e;
     trni_frame_begin(&f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "reciprocal");
     trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "reciprocal");
     trni_frame_dst(&f, &args->dst);
-    trni_frame_src(&f, &args->data, "data");
+    trni_frame_src(&f, &data, &args->data, "data");
     if (f.status || trni_frame_empty(&f)) return f.status;
-    trni_elementwise_open(&e, &f, &args->data);
-    trni_stage_column(&e.stage[e.stages++], TRN_ALU_RECIPROCAL, false, &none, 0, f.partitions * f.elements, f.isa);
+    trni_elementwise_open(&e, &f, &data);
+    trni_stage_column(&e.stage[e.stages++], TRN_ALU_RECIPROCAL, false, NULL, 0, f.partitions * f.elements, f.isa);
     return trni_elementwise_run(&e);
 }
 
@@ -737,7 +743,7 @@ TRNI_FN void trni_copy_chunk(const void *plan, int64_t p, int64_t f, int64_t n)
     }
 }
 
-TRNI_DRIVER trn_status trni_tensor_copy_check(const trn_tensor_copy_args *args, trni_frame *f)
+TRNI_DRIVER trn_status trni_tensor_copy_check(const trn_tensor_copy_args *args, trni_frame *f, trni_view *src)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "tensor_copy");
@@ -747,7 +753,7 @@ TRNI_DRIVER trn_status trni_tensor_copy_check(const trn_tensor_copy_args *args, 
                               trn_generation_name(f->core->generation));
     if (args->engine != TRN_ENGINE_SCALAR) trni_frame_engine(f, TRN_ENGINE_VECTOR, TRN_ENGINE_GPSIMD, "tensor_copy");
     trni_frame_dst(f, &args->dst);
-    trni_frame_src(f, &args->src, "src");
+    trni_frame_src(f, src, &args->src, "src");
     return f->status;
 }
 
@@ -755,10 +761,11 @@ TRN_API trn_status trn_tensor_copy(const trn_tensor_copy_args *args)
 {
     TRNI_ENTER(args);
     trni_frame f;
+    trni_view src;
     trni_copy_plan c;
-    if (trni_tensor_copy_check(args, &f) || trni_frame_empty(&f)) return f.status;
-    trni_span_output(&c.dst, &args->dst, &f);
-    trni_span_init(&c.src, &args->src, f.isa);
+    if (trni_tensor_copy_check(args, &f, &src) || trni_frame_empty(&f)) return f.status;
+    trni_span_output(&c.dst, &f.dst, &f);
+    trni_span_init(&c.src, &src, f.isa);
     if (trni_span_flat(&c.dst) && trni_span_flat(&c.src)) {
         trni_span_flatten(&c.dst);
         trni_span_flatten(&c.src);
@@ -837,15 +844,16 @@ TRNI_FN void trni_predicated_chunk(const void *plan, int64_t p, int64_t f, int64
     trni_span_put(&c->dst, p, f, n, fresh);
 }
 
-TRNI_DRIVER trn_status trni_predicated_check(const trn_tensor_copy_predicated_args *args, trni_frame *f)
+TRNI_DRIVER trn_status trni_predicated_check(const trn_tensor_copy_predicated_args *args, trni_frame *f, trni_view *src,
+                                             trni_view *predicate)
 {
     const trn_instruction how = trni_instruction_of(args);
     const trn_format format = args->predicate.format;
     trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "tensor_copy_predicated");
     trni_frame_engine(f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "tensor_copy_predicated");
     trni_frame_dst(f, &args->dst);
-    if (args->src.rank) trni_frame_src(f, &args->src, "src");
-    trni_frame_src(f, &args->predicate, "predicate");
+    if (args->src.rank) trni_frame_src(f, src, &args->src, "src");
+    trni_frame_src(f, predicate, &args->predicate, "predicate");
     if (!f->status && format != TRN_U8 && format != TRN_U16 && format != TRN_U32)
         f->status = trni_fail(f->how.error, TRN_EFORMAT, "predicate is %s; it takes uint8, uint16 or uint32",
                               trn_format_name(format));
@@ -859,14 +867,15 @@ TRN_API trn_status trn_tensor_copy_predicated(const trn_tensor_copy_predicated_a
 {
     TRNI_ENTER(args);
     trni_frame f;
+    trni_view src, predicate;
     trni_predicated_plan c;
-    if (trni_predicated_check(args, &f) || trni_frame_empty(&f)) return f.status;
-    trni_span_output(&c.dst, &args->dst, &f);
-    trni_span_init(&c.predicate, &args->predicate, f.isa);
+    if (trni_predicated_check(args, &f, &src, &predicate) || trni_frame_empty(&f)) return f.status;
+    trni_span_output(&c.dst, &f.dst, &f);
+    trni_span_init(&c.predicate, &predicate, f.isa);
     c.moves = args->src.rank != 0;
     c.reverse = args->reverse_pred;
     if (c.moves)
-        trni_span_init(&c.src, &args->src, f.isa);
+        trni_span_init(&c.src, &src, f.isa);
     else
         trni_constant_init(&c.constant, &c.dst, args->value);
     trni_span_each(c.dst.partitions, c.dst.elements, trni_predicated_chunk, &c);
@@ -922,7 +931,7 @@ TRN_API trn_status trn_memset(const trn_memset_args *args)
     trni_frame_dst(&f, &args->dst);
     if (!f.status && args->is_integer) f.status = trni_memset_integer(args);
     if (f.status || trni_frame_empty(&f)) return f.status;
-    trni_span_output(&m.dst, &args->dst, &f);
+    trni_span_output(&m.dst, &f.dst, &f);
     if (trni_span_flat(&m.dst)) trni_span_flatten(&m.dst);
     if (args->is_integer)
         trni_memset_codes(&m.constant, args->integer, m.dst.bytes);

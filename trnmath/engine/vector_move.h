@@ -79,17 +79,17 @@ TRN_API trn_status trn_quantize_mx(const trn_quantize_mx_args *args);
 enum { TRNI_MOVE_ROWS = 32, TRNI_SHUFFLE_LEAVE = 255, TRNI_SHUFFLE_CHUNK = 64 };
 
 /* dst and a source of the same format. */
-TRNI_FN void trni_move_begin(trni_frame *f, const void *args, const trn_tensor *dst, const trn_tensor *src,
-                             const char *name, const char *what)
+TRNI_FN void trni_move_begin(trni_frame *f, const void *args, const trn_tensor *dst, trni_view *v,
+                             const trn_tensor *src, const char *name, const char *what)
 {
     const trn_instruction how = trni_instruction_of(args);
     (void)trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, what);
     (void)trni_frame_engine(f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, what);
     trni_frame_dst(f, dst);
-    trni_frame_view(f, src, name, TRNI_INPUT);
+    trni_frame_view(f, v, src, name, TRNI_INPUT);
     if (!f->status && !trni_same_format(dst, src))
         f->status = trni_fail(f->how.error, TRN_EFORMAT, "dst is %s and %s is %s; %s changes no format",
-                              trn_format_name(dst->format), name, trn_format_name(src->format), what);
+                              f->dst.info.name, name, v->info.name, what);
 }
 
 typedef struct trni_move_plan {
@@ -139,37 +139,34 @@ TRNI_DRIVER void trni_shuffle_check_mask(trni_frame *f, const trn_nc_stream_shuf
 }
 
 /* dst and src begin at the same place and run the same way; one may have more partitions than the other. */
-TRNI_FN bool trni_shuffle_in_place(const trn_nc_stream_shuffle_args *args)
+TRNI_FN bool trni_shuffle_in_place(const trni_view *dst, const trni_view *src)
 {
-    trn_tensor dst = args->dst, src = args->src;
-    const int64_t both = trni_min64(dst.shape[0], src.shape[0]);
-    trni_strides(&args->dst, dst.stride);
-    trni_strides(&args->src, src.stride);
-    if (args->src.shape[0] == 1) src.stride[0] = dst.stride[0]; /* a stride that is never taken */
-    if (args->dst.shape[0] == 1) dst.stride[0] = src.stride[0];
-    dst.shape[0] = src.shape[0] = both;
-    return trni_same_place(&dst, &src);
+    trni_view to = *dst, from = *src;
+    const int64_t both = trni_min64(to.t.shape[0], from.t.shape[0]);
+    if (src->t.shape[0] == 1) from.t.stride[0] = to.t.stride[0]; /* a stride that is never taken */
+    if (dst->t.shape[0] == 1) to.t.stride[0] = from.t.stride[0];
+    to.t.shape[0] = from.t.shape[0] = both;
+    return trni_same_place(&to, &from);
 }
 
 TRN_API trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args)
 {
     trni_frame f;
+    trni_view src;
     trni_move_plan plan;
     TRNI_ENTER(args);
-    trni_move_begin(&f, args, &args->dst, &args->src, "src", "nc_stream_shuffle");
+    trni_move_begin(&f, args, &args->dst, &src, &args->src, "src", "nc_stream_shuffle");
     if (f.status) return f.status;
-    const int64_t partitions = args->src.shape[0];
-    const int64_t elements = trni_partition_elements(&args->src, 0);
-    if (partitions && f.partitions && elements != f.elements)
+    if (src.t.shape[0] && f.partitions && src.width != f.elements)
         return trni_fail(args->error, TRN_ESHAPE, "src has %lld elements per partition but dst has %lld",
-                         (long long)elements, (long long)f.elements);
+                         (long long)src.width, (long long)f.elements);
     trni_shuffle_check_mask(&f, args);
-    plan.in_place = !f.status && trni_shuffle_in_place(args);
-    if (!plan.in_place) trni_frame_apart(&f, &args->dst, "dst", &args->src, "src");
+    plan.in_place = !f.status && trni_shuffle_in_place(&f.dst, &src);
+    if (!plan.in_place) trni_frame_apart(&f, &f.dst, &src);
     if (f.status || trni_frame_empty(&f)) return f.status;
     plan.mask = args->shuffle_mask;
-    trni_span_init(&plan.dst, &args->dst, f.isa);
-    trni_span_init(&plan.src, &args->src, f.isa);
+    trni_span_init(&plan.dst, &f.dst, f.isa);
+    trni_span_init(&plan.src, &src, f.isa);
     trni_partitions_each(f.partitions, f.elements, TRNI_MOVE_ROWS, trni_shuffle_work, &plan);
     return TRN_OK;
 }
@@ -200,11 +197,12 @@ TRNI_FN void trni_vector_transpose_work(const void *plan, int64_t p, int64_t par
 TRN_API trn_status trn_vector_transpose(const trn_vector_transpose_args *args)
 {
     trni_frame f;
+    trni_view data;
     trni_move_plan plan;
     TRNI_ENTER(args);
-    trni_move_begin(&f, args, &args->dst, &args->data, "data", "nc_transpose on the Vector engine");
+    trni_move_begin(&f, args, &args->dst, &data, &args->data, "data", "nc_transpose on the Vector engine");
     if (f.status) return f.status;
-    const int64_t p = args->data.shape[0], n = trni_partition_elements(&args->data, f.partitions);
+    const int64_t p = args->data.shape[0], n = trni_partition_elements(&data, f.partitions);
     if (!args->unlimited && (p > TRNI_MOVE_ROWS || n > TRNI_MOVE_ROWS))
         return trni_fail(args->error, TRN_ELIMIT,
                          "data has %lld partitions of %lld elements; the Vector engine transposes %d by %d",
@@ -213,10 +211,10 @@ TRN_API trn_status trn_vector_transpose(const trn_vector_transpose_args *args)
         return trni_fail(args->error, TRN_ESHAPE,
                          "dst has %lld partitions of %lld elements; the transpose has %lld of %lld",
                          (long long)f.partitions, (long long)f.elements, (long long)n, (long long)p);
-    trni_frame_apart(&f, &args->dst, "dst", &args->data, "data");
+    trni_frame_apart(&f, &f.dst, &data);
     if (f.status || n * p == 0) return f.status;
-    trni_span_init(&plan.dst, &args->dst, f.isa);
-    trni_span_init(&plan.src, &args->data, f.isa);
+    trni_span_init(&plan.dst, &f.dst, f.isa);
+    trni_span_init(&plan.src, &data, f.isa);
     trni_partitions_each(p, n, TRNI_MOVE_ROWS, trni_vector_transpose_work, &plan);
     return TRN_OK;
 }
@@ -297,10 +295,10 @@ TRNI_DRIVER trn_status trni_quantize_check_formats(const trn_quantize_mx_args *a
 }
 
 /* p partitions of n words: dst_scale is dense or a scale tile. */
-TRNI_DRIVER void trni_quantize_check_scale(trni_frame *f, const trn_tensor *scale, int64_t p, int64_t n)
+TRNI_DRIVER void trni_quantize_check_scale(trni_frame *f, const trni_view *scale, int64_t p, int64_t n)
 {
     if (f->status) return;
-    const int64_t rows = scale->shape[0], has = trni_partition_elements(scale, n);
+    const int64_t rows = scale->t.shape[0], has = trni_partition_elements(scale, n);
     if ((rows != p / TRNI_GROUP_ROWS && !trni_mx_is_tile(rows, p)) || has != n)
         f->status =
             trni_fail(f->how.error, TRN_ESHAPE,
@@ -309,17 +307,22 @@ TRNI_DRIVER void trni_quantize_check_scale(trni_frame *f, const trn_tensor *scal
                       (long long)rows, (long long)has, (long long)(p / TRNI_GROUP_ROWS), (long long)n, (long long)p);
 }
 
-TRNI_DRIVER trn_status trni_quantize_check(trni_frame *f, const trn_quantize_mx_args *args)
+/* The operands of quantize_mx but dst, which the frame has, opened. */
+typedef struct trni_quantize_views {
+    trni_view src, scale;
+} trni_quantize_views;
+
+TRNI_DRIVER trn_status trni_quantize_check(trni_frame *f, const trn_quantize_mx_args *args, trni_quantize_views *v)
 {
     const trn_instruction how = trni_instruction_of(args);
     (void)trni_frame_begin(f, &how, TRN_TRAINIUM3, TRN_TRAINIUM3, "quantize_mx");
     (void)trni_frame_engine(f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "quantize_mx");
-    trni_frame_view(f, &args->src, "src", TRNI_INPUT);
-    trni_frame_view(f, &args->dst, "dst", TRNI_OUTPUT);
-    trni_frame_view(f, &args->dst_scale, "dst_scale", TRNI_OUTPUT);
+    trni_frame_view(f, &v->src, &args->src, "src", TRNI_INPUT);
+    trni_frame_view(f, &f->dst, &args->dst, "dst", TRNI_OUTPUT);
+    trni_frame_view(f, &v->scale, &args->dst_scale, "dst_scale", TRNI_OUTPUT);
     if (!f->status) f->status = trni_quantize_check_formats(args);
     if (f->status) return f->status;
-    const int64_t p = args->src.shape[0], n = trni_partition_elements(&args->src, 0);
+    const int64_t p = v->src.t.shape[0], n = v->src.width;
     f->partitions = p;
     f->elements = n;
     if (p % TRNI_MOVE_ROWS || n % TRNI_GROUP_SLOTS)
@@ -332,24 +335,25 @@ TRNI_DRIVER trn_status trni_quantize_check(trni_frame *f, const trn_quantize_mx_
                    args->error, TRN_ESHAPE, "dst has %lld by %lld by %lld elements; [P, F/4, 4] is %lld by %lld by 4",
                    (long long)args->dst.shape[0], (long long)args->dst.shape[1],
                    (long long)(args->dst.rank == 3 ? args->dst.shape[2] : 0), (long long)p, (long long)n / 4);
-    trni_quantize_check_scale(f, &args->dst_scale, p, n / TRNI_GROUP_SLOTS);
-    trni_frame_apart(f, &args->dst, "dst", &args->src, "src");
-    trni_frame_apart(f, &args->dst_scale, "dst_scale", &args->src, "src");
-    trni_frame_apart(f, &args->dst, "dst", &args->dst_scale, "dst_scale");
+    trni_quantize_check_scale(f, &v->scale, p, n / TRNI_GROUP_SLOTS);
+    trni_frame_apart(f, &f->dst, &v->src);
+    trni_frame_apart(f, &v->scale, &v->src);
+    trni_frame_apart(f, &f->dst, &v->scale);
     return f->status;
 }
 
 TRN_API trn_status trn_quantize_mx(const trn_quantize_mx_args *args)
 {
     trni_frame f;
+    trni_quantize_views v;
     trni_quantize_plan q;
     TRNI_ENTER(args);
-    if (trni_quantize_check(&f, args) || trni_frame_empty(&f)) return f.status;
+    if (trni_quantize_check(&f, args, &v) || trni_frame_empty(&f)) return f.status;
     const trni_encoding how = { { args->rounding, 0, f.numerics.sr_bits }, TRN_SATURATE, false };
-    trni_span_init(&q.src, &args->src, f.isa);
-    trni_span_init(&q.dst, &args->dst, f.isa);
-    trni_span_init(&q.scale, &args->dst_scale, f.isa);
-    trni_encoder_init(&q.encoder, trn_format_info_of(args->dst.format), how, f.isa);
+    trni_span_init(&q.src, &v.src, f.isa);
+    trni_span_init(&q.dst, &f.dst, f.isa);
+    trni_span_init(&q.scale, &v.scale, f.isa);
+    trni_encoder_init(&q.encoder, &f.dst.info, how, f.isa);
     q.both = trni_mx_both_pick(&q.encoder);
     q.rule = trni_mx_rule_of(args->dst.format, f.numerics.mx_scale_rule);
     q.least = trni_mx_least(args->rounding);

@@ -290,7 +290,7 @@ TRN_API trn_status trn_rng(const trn_rng_args *args)
     const trni_draw_lanes lanes = trni_draw_lanes_of(&f, engine, args->state, args->gpsimd);
     trni_draw_lanes_check(&f, &lanes, f.partitions);
     if (f.status || trni_frame_empty(&f)) return f.status;
-    trni_span_init(&dst, &args->dst, f.isa);
+    trni_span_init(&dst, &f.dst, f.isa);
     return trni_draw(&lanes, &f, trni_rng_work, &dst);
 }
 
@@ -356,6 +356,7 @@ TRNI_FN bool trni_rand_format(trn_format format)
 TRN_API trn_status trn_rand2(const trn_rand2_args *args)
 {
     trni_frame f;
+    trni_view min, max;
     trni_rand_plan plan;
     TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
@@ -365,18 +366,18 @@ TRN_API trn_status trn_rand2(const trn_rand2_args *args)
     if (!f.status && !trni_rand_format(args->dst.format))
         return trni_fail(args->error, TRN_EFORMAT, "dst is %s, which rand2 does not write",
                          trn_format_name(args->dst.format));
-    trni_frame_column(&f, &args->min_tile, "min_tile", f.partitions);
-    trni_frame_column(&f, &args->max_tile, "max_tile", f.partitions);
-    if (args->min_tile.rank) trni_frame_apart(&f, &args->dst, "dst", &args->min_tile, "min_tile");
-    if (args->max_tile.rank) trni_frame_apart(&f, &args->dst, "dst", &args->max_tile, "max_tile");
+    trni_frame_column(&f, &min, &args->min_tile, "min_tile", f.partitions);
+    trni_frame_column(&f, &max, &args->max_tile, "max_tile", f.partitions);
+    trni_frame_apart(&f, &f.dst, &min);
+    trni_frame_apart(&f, &f.dst, &max);
     const trni_draw_lanes lanes = trni_draw_lanes_of(&f, TRN_ENGINE_VECTOR, args->state, NULL);
     trni_draw_lanes_check(&f, &lanes, f.partitions);
     if (f.status) return f.status;
-    trni_column_init(&plan.min, &args->min_tile, args->min, f.isa);
-    trni_column_init(&plan.max, &args->max_tile, args->max, f.isa);
+    trni_column_init(&plan.min, &min, args->min, f.isa);
+    trni_column_init(&plan.max, &max, args->max, f.isa);
     if (trni_rand_check_range(&plan, &f)) return TRN_EINVAL;
     if (trni_frame_empty(&f)) return TRN_OK;
-    trni_span_output(&plan.dst, &args->dst, &f);
+    trni_span_output(&plan.dst, &f.dst, &f);
     return trni_draw(&lanes, &f, trni_rand_work, &plan);
 }
 
@@ -457,24 +458,25 @@ TRNI_DRIVER void trni_drop_check_formats(trni_frame *f, const trn_dropout_args *
 TRN_API trn_status trn_dropout(const trn_dropout_args *args)
 {
     trni_frame f;
+    trni_view data, prob;
     trni_drop_plan plan;
     TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     (void)trni_frame_begin(&f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "dropout");
     (void)trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "dropout");
     trni_frame_dst(&f, &args->dst);
-    trni_frame_src(&f, &args->data, "data");
-    trni_frame_column(&f, &args->prob_tile, "prob_tile", f.partitions);
+    trni_frame_src(&f, &data, &args->data, "data");
+    trni_frame_column(&f, &prob, &args->prob_tile, "prob_tile", f.partitions);
     trni_drop_check_formats(&f, args);
-    if (args->prob_tile.rank) trni_frame_apart(&f, &args->dst, "dst", &args->prob_tile, "prob_tile");
+    trni_frame_apart(&f, &f.dst, &prob);
     const trni_draw_lanes lanes = trni_draw_lanes_of(&f, TRN_ENGINE_VECTOR, args->state, NULL);
     trni_draw_lanes_check(&f, &lanes, f.partitions);
     if (f.status) return f.status;
-    trni_column_init(&plan.prob, &args->prob_tile, args->prob, f.isa);
+    trni_column_init(&plan.prob, &prob, args->prob, f.isa);
     if (trni_drop_check_prob(&plan, &f)) return TRN_EINVAL;
     if (trni_frame_empty(&f)) return TRN_OK;
-    trni_span_init(&plan.dst, &args->dst, f.isa);
-    trni_span_init(&plan.data, &args->data, f.isa);
+    trni_span_init(&plan.dst, &f.dst, f.isa);
+    trni_span_init(&plan.data, &data, f.isa);
     return trni_draw(&lanes, &f, trni_drop_work, &plan);
 }
 
@@ -483,16 +485,16 @@ TRN_API trn_status trn_dropout(const trn_dropout_args *args)
 TRN_API trn_status trn_set_rng_seed(const trn_set_rng_seed_args *args)
 {
     trni_frame f;
+    trni_view seeds;
     uint32_t seed;
     TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     (void)trni_frame_begin(&f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "set_rng_seed");
     (void)trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "set_rng_seed");
-    trni_frame_tile(&f, &args->src_seeds, "src_seeds", TRNI_INPUT, 1, 1);
+    trni_frame_tile(&f, &seeds, &args->src_seeds, "src_seeds", TRNI_INPUT, 1, 1);
     if (f.status) return f.status;
-    if (trn_format_bytes(args->src_seeds.format) != sizeof seed)
-        return trni_fail(args->error, TRN_EFORMAT, "src_seeds is %s; a seed has 32 bits",
-                         trn_format_name(args->src_seeds.format));
+    if (seeds.size != sizeof seed)
+        return trni_fail(args->error, TRN_EFORMAT, "src_seeds is %s; a seed has 32 bits", seeds.info.name);
     if (!args->state)
         return trni_fail(args->error, TRN_EINVAL, "state, which holds the vector engine's generators, is null");
     memcpy(&seed, args->src_seeds.data, sizeof seed);
@@ -503,7 +505,7 @@ TRN_API trn_status trn_set_rng_seed(const trn_set_rng_seed_args *args)
 }
 
 /* What rand_set_state and rand_get_state agree about. Returns the engine. */
-TRNI_FN trn_engine trni_state_check(trni_frame *f, const void *args, const trn_tensor *t, trni_use use,
+TRNI_FN trn_engine trni_state_check(trni_frame *f, const void *args, trni_view *v, const trn_tensor *t, trni_use use,
                                     const void *state, const void *gpsimd)
 {
     const char *name = use == TRNI_INPUT ? "src_seeds" : "dst",
@@ -516,13 +518,11 @@ TRNI_FN trn_engine trni_state_check(trni_frame *f, const void *args, const trn_t
         f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "%s on the vector engine is not available on %s", what,
                               trn_generation_name(f->core->generation));
     f->how.unlimited = false; /* lanes are as many as they are */
-    trni_frame_view(f, t, name, use);
-    if (!f->status) trni_frame_tile(f, t, name, use, t->shape[0], vector ? 24 : 6);
+    trni_frame_tile(f, v, t, name, use, t->shape[0], vector ? 24 : 6);
     if (f->status) return engine;
     f->partitions = t->shape[0];
     if (t->format != TRN_U32)
-        f->status =
-            trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; states are uint32", name, trn_format_name(t->format));
+        f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; states are uint32", name, v->info.name);
     else if (vector ? !state : !gpsimd)
         f->status = trni_fail(f->how.error, TRN_EINVAL, "%s, which holds the %s engine's generators, is null",
                               vector ? "state" : "gpsimd", trn_engine_name(engine));
@@ -558,12 +558,14 @@ TRNI_FN void trni_state_set_vector(trn_vector_state *to, const trni_span *v)
 TRN_API trn_status trn_rand_set_state(const trn_rand_set_state_args *args)
 {
     trni_frame f;
+    trni_view view;
     trni_span v;
     uint32_t word[6];
     TRNI_ENTER(args);
-    const trn_engine engine = trni_state_check(&f, args, &args->src_seeds, TRNI_INPUT, args->state, args->gpsimd);
+    const trn_engine engine =
+        trni_state_check(&f, args, &view, &args->src_seeds, TRNI_INPUT, args->state, args->gpsimd);
     if (f.status || f.partitions == 0) return f.status;
-    trni_span_init(&v, &args->src_seeds, f.isa);
+    trni_span_init(&v, &view, f.isa);
     const int states = engine == TRN_ENGINE_VECTOR ? TRN_XORWOW_STATES : 1;
     for (int64_t i = 0; i < f.partitions * states; i++) {
         trni_state_words(&v, i / states, (int)(i % states), word);
@@ -585,12 +587,13 @@ TRN_API trn_status trn_rand_set_state(const trn_rand_set_state_args *args)
 TRN_API trn_status trn_rand_get_state(const trn_rand_get_state_args *args)
 {
     trni_frame f;
+    trni_view view;
     trni_span v;
     TRNI_ENTER(args);
-    const trn_engine engine = trni_state_check(&f, args, &args->dst, TRNI_OUTPUT, args->state, args->gpsimd);
+    const trn_engine engine = trni_state_check(&f, args, &view, &args->dst, TRNI_OUTPUT, args->state, args->gpsimd);
     (void)trni_draw_lanes_of(&f, engine, args->state, args->gpsimd);
     if (f.status || f.partitions == 0) return f.status;
-    trni_span_init(&v, &args->dst, f.isa);
+    trni_span_init(&v, &view, f.isa);
     if (engine == TRN_ENGINE_VECTOR) {
         uint32_t all[TRN_VECTOR_LANES][24];
         (void)trn_xorwow_vector_get_state(&args->state->xorwow, all[0]);

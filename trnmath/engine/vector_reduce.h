@@ -288,39 +288,36 @@ TRNI_FN int64_t trni_reduce_outer(const trn_tensor_reduce_args *args)
     return trni_reduce_extent(&args->data, 1, args->axes ? args->data.rank - args->axes : 1);
 }
 
-TRNI_FN void trni_reduce_kinds(trni_frame *f, const trn_tensor_reduce_args *args)
+TRNI_FN void trni_reduce_kinds(trni_frame *f, const trn_tensor_reduce_args *args, const trni_view *data)
 {
     if (f->status || trn_alu_info_of(args->op)->kind != TRN_ALU_BITVEC) return;
-    trni_frame_bits(f, &args->dst, "dst");
-    trni_frame_bits(f, &args->data, "data");
+    trni_frame_bits(f, &f->dst);
+    trni_frame_bits(f, data);
     if (!f->status && args->negate)
         f->status = trni_fail(f->how.error, TRN_EINVAL, "negate goes with operators on numbers; op is %s",
                               trn_alu_name(args->op));
 }
 
 /* One result for each partition, which lies in that partition's own data: all of it has been read by then. */
-TRNI_FN bool trni_reduce_in_place(const trn_tensor_reduce_args *args, int64_t outer)
+TRNI_FN bool trni_reduce_in_place(const trni_view *dst, const trni_view *data, int64_t outer)
 {
-    int64_t to[TRN_MAX_RANK], from[TRN_MAX_RANK], span = 0;
+    int64_t span = 0;
     if (outer != 1) return false;
-    if (args->dst.shape[0] == 1 || trn_tensor_elements(args->data) == 0) return true; /* (strides may be any numbers) */
-    trni_strides(&args->dst, to);
-    trni_strides(&args->data, from);
-    const int64_t bytes = (int64_t)trn_format_bytes(args->data.format);
-    const int64_t pitch = from[0] * bytes, at = (int64_t)((uintptr_t)args->dst.data - (uintptr_t)args->data.data);
-    for (int i = 1; i < args->data.rank; i++) span += (args->data.shape[i] - 1) * from[i] * bytes;
-    const int64_t own = (int64_t)trn_format_bytes(args->dst.format);
-    return to[0] * own == pitch && span + bytes <= pitch && at >= 0 && at + own <= pitch;
+    if (dst->t.shape[0] == 1 || data->elements == 0) return true; /* (strides may be any numbers) */
+    const int64_t bytes = (int64_t)data->size, own = (int64_t)dst->size, pitch = data->t.stride[0] * bytes;
+    const int64_t at = (int64_t)((uintptr_t)dst->t.data - (uintptr_t)data->t.data);
+    for (int i = 1; i < data->t.rank; i++) span += (data->t.shape[i] - 1) * data->t.stride[i] * bytes;
+    return dst->t.stride[0] * own == pitch && span + bytes <= pitch && at >= 0 && at + own <= pitch;
 }
 
-TRNI_DRIVER trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *args, trni_frame *f)
+TRNI_DRIVER trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *args, trni_frame *f, trni_view *data)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "tensor_reduce");
     trni_frame_op(f, args->op, "op", TRNI_OP_BITS | TRNI_OP_REDUCES);
     trni_frame_engine(f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "tensor_reduce");
     trni_frame_order(f, "tensor_reduce");
-    trni_frame_view(f, &args->data, "data", TRNI_INPUT);
+    trni_frame_view(f, data, &args->data, "data", TRNI_INPUT);
     if (f->status) return f->status;
     if (args->axes < 0 || (args->axes > 0 && args->axes >= args->data.rank))
         return f->status = trni_fail(f->how.error, TRN_EINVAL, "axes is %d; data has %d free axes", args->axes,
@@ -332,8 +329,8 @@ TRNI_DRIVER trn_status trni_tensor_reduce_check(const trn_tensor_reduce_args *ar
                               "dst has %lld partitions of %lld elements; the reduction of data has %lld of %lld",
                               (long long)f->partitions, (long long)f->elements, (long long)args->data.shape[0],
                               (long long)outer);
-    if (!f->status && !trni_reduce_in_place(args, outer)) trni_frame_apart(f, &args->dst, "dst", &args->data, "data");
-    trni_reduce_kinds(f, args);
+    if (!f->status && !trni_reduce_in_place(&f->dst, data, outer)) trni_frame_apart(f, &f->dst, data);
+    trni_reduce_kinds(f, args, data);
     return f->status;
 }
 
@@ -341,10 +338,11 @@ TRN_API trn_status trn_tensor_reduce(const trn_tensor_reduce_args *args)
 {
     TRNI_ENTER(args);
     trni_frame f;
+    trni_view data;
     trni_reduce_plan r;
-    if (trni_tensor_reduce_check(args, &f) || trni_frame_empty(&f)) return f.status;
-    trni_span_output(&r.dst, &args->dst, &f);
-    trni_span_init(&r.data, &args->data, f.isa);
+    if (trni_tensor_reduce_check(args, &f, &data) || trni_frame_empty(&f)) return f.status;
+    trni_span_output(&r.dst, &f.dst, &f);
+    trni_span_init(&r.data, &data, f.isa);
     r.dst.stream = false;
     r.outer = trni_reduce_outer(args);
     r.length = trni_reduce_length(args);
@@ -378,8 +376,8 @@ TRNI_FN const float *trni_scalar_produce(const void *plan, int64_t p, int64_t f,
 }
 
 /* One operator and a number or column. */
-TRNI_FN void trni_scalar_open(trni_elementwise *e, const trni_frame *f, const trn_tensor *data, trn_alu op,
-                              bool reverse, const trn_tensor *tile, float value)
+TRNI_FN void trni_scalar_open(trni_elementwise *e, const trni_frame *f, const trni_view *data, trn_alu op, bool reverse,
+                              const trni_view *tile, float value)
 {
     trni_elementwise_open(e, f, data);
     if (op != TRN_ALU_BYPASS) trni_stage_column(&e->stage[e->stages++], op, reverse, tile, value, f->elements, f->isa);
@@ -406,6 +404,7 @@ TRN_API trn_status trn_tensor_scalar_reduce(const trn_tensor_scalar_reduce_args 
                                args->reduce_res_negate,
                                args->state };
     trni_frame f;
+    trni_view data, tile;
     trni_elementwise e;
     trni_accumulation a;
     trni_frame_begin(&f, &how, trni_op_generation(args->op0, TRN_ALU_BYPASS), TRN_TRAINIUM1, "tensor_scalar_reduce");
@@ -414,14 +413,14 @@ TRN_API trn_status trn_tensor_scalar_reduce(const trn_tensor_scalar_reduce_args 
     trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "tensor_scalar_reduce");
     trni_frame_order(&f, "tensor_scalar_reduce");
     trni_frame_dst(&f, &args->dst);
-    trni_frame_src(&f, &args->data, "data");
+    trni_frame_src(&f, &data, &args->data, "data");
     trni_frame_idle_operand(&f, args->op0, "op0", args->operand0_tile.rank || args->operand0 != 0, "operand0");
-    trni_frame_operand(&f, &args->operand0_tile, "operand0_tile");
-    trni_registers_frame(&f, &r, TRNI_CMD_SUMS);
-    trni_registers_apart(&f, &r, &args->data, "data");
-    trni_registers_apart(&f, &r, &args->operand0_tile, "operand0_tile");
+    trni_frame_operand(&f, &tile, &args->operand0_tile, "operand0_tile");
+    trni_registers_frame(&f, &r, &a, TRNI_CMD_SUMS);
+    trni_registers_apart(&f, &a.res_view, &data);
+    trni_registers_apart(&f, &a.res_view, &tile);
     if (f.status) return f.status;
-    trni_scalar_open(&e, &f, &args->data, args->op0, args->reverse0, &args->operand0_tile, args->operand0);
+    trni_scalar_open(&e, &f, &data, args->op0, args->reverse0, &tile, args->operand0);
     trni_accumulation_init(&a, &r, &f);
     return trni_produce_all(trni_scalar_produce, &e, &f, &a);
 }
@@ -485,11 +484,11 @@ TRNI_FN void trni_cumulative_rows(const void *plan, int64_t p, int64_t n, void *
     for (int64_t i = 0; i < n; i++) trni_accumulation_end(&c->sum, p + i, last[i]);
 }
 
-TRNI_DRIVER void trni_frame_narrow(trni_frame *f, const trn_tensor *t, const char *name)
+TRNI_DRIVER void trni_frame_narrow(trni_frame *f, const trni_view *v)
 {
-    if (!f->status && trni_is_word(t->format))
-        f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s, which this instruction does not take", name,
-                              trn_format_name(t->format));
+    if (!f->status && trni_is_word(v->t.format))
+        f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s, which this instruction does not take", v->name,
+                              v->info.name);
 }
 
 TRN_API trn_status trn_tensor_scalar_cumulative(const trn_tensor_scalar_cumulative_args *args)
@@ -505,6 +504,7 @@ TRN_API trn_status trn_tensor_scalar_cumulative(const trn_tensor_scalar_cumulati
                                false,
                                args->state };
     trni_frame f;
+    trni_view src, tile;
     trni_cumulative_plan c;
     trni_frame_begin(&f, &how, trni_op_generation(args->op0, TRN_ALU_BYPASS), TRN_TRAINIUM1,
                      "tensor_scalar_cumulative");
@@ -513,14 +513,14 @@ TRN_API trn_status trn_tensor_scalar_cumulative(const trn_tensor_scalar_cumulati
     trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "tensor_scalar_cumulative");
     trni_frame_order(&f, "tensor_scalar_cumulative");
     trni_frame_dst(&f, &args->dst);
-    trni_frame_src(&f, &args->src, "src");
-    trni_frame_narrow(&f, &args->dst, "dst");
-    trni_frame_narrow(&f, &args->src, "src");
+    trni_frame_src(&f, &src, &args->src, "src");
+    trni_frame_narrow(&f, &f.dst);
+    trni_frame_narrow(&f, &src);
     trni_frame_idle_operand(&f, args->op0, "op0", args->imm0_tile.rank || args->imm0 != 0, "imm0");
-    trni_frame_operand(&f, &args->imm0_tile, "imm0_tile");
-    trni_registers_frame(&f, &r, TRNI_CMD_SUMS);
+    trni_frame_operand(&f, &tile, &args->imm0_tile, "imm0_tile");
+    trni_registers_frame(&f, &r, &c.sum, TRNI_CMD_SUMS);
     if (f.status) return f.status;
-    trni_scalar_open(&c.e, &f, &args->src, args->op0, args->reverse0, &args->imm0_tile, args->imm0);
+    trni_scalar_open(&c.e, &f, &src, args->op0, args->reverse0, &tile, args->imm0);
     trni_accumulation_init(&c.sum, &r, &f);
     c.kernel = trni_alu_kernel_of(args->op1, f.isa);
     c.elements = f.elements;
@@ -576,6 +576,7 @@ TRN_API trn_status trn_tensor_tensor_scan(const trn_tensor_tensor_scan_args *arg
     TRNI_ENTER(args);
     const trn_instruction how = trni_instruction_of(args);
     trni_frame f;
+    trni_view data[2], initial;
     trni_scan_plan c;
     trni_frame_begin(&f, &how, trni_op_generation(args->op0, args->op1), TRN_TRAINIUM1, "tensor_tensor_scan");
     trni_frame_op(&f, args->op0, "op0", 0);
@@ -583,15 +584,15 @@ TRN_API trn_status trn_tensor_tensor_scan(const trn_tensor_tensor_scan_args *arg
     trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "tensor_tensor_scan");
     trni_frame_order(&f, "tensor_tensor_scan");
     trni_frame_dst(&f, &args->dst);
-    trni_frame_src(&f, &args->data0, "data0");
-    trni_frame_src(&f, &args->data1, "data1");
-    trni_frame_column(&f, &args->initial_tile, "initial_tile", f.partitions);
-    trni_frame_beside(&f, &args->initial_tile, "initial_tile");
+    trni_frame_src(&f, &data[0], &args->data0, "data0");
+    trni_frame_src(&f, &data[1], &args->data1, "data1");
+    trni_frame_column(&f, &initial, &args->initial_tile, "initial_tile", f.partitions);
+    trni_frame_beside(&f, &initial);
     if (f.status || trni_frame_empty(&f)) return f.status;
-    trni_span_output(&c.dst, &args->dst, &f);
-    trni_span_init(&c.data0, &args->data0, f.isa);
-    trni_span_init(&c.data1, &args->data1, f.isa);
-    trni_column_init(&c.initial, &args->initial_tile, args->initial, f.isa);
+    trni_span_output(&c.dst, &f.dst, &f);
+    trni_span_init(&c.data0, &data[0], f.isa);
+    trni_span_init(&c.data1, &data[1], f.isa);
+    trni_column_init(&c.initial, &initial, args->initial, f.isa);
     c.kernel0 = trni_alu_kernel_of(args->op0, f.isa);
     c.kernel1 = trni_alu_kernel_of(args->op1, f.isa);
     c.reverse0 = args->reverse0;
@@ -629,6 +630,7 @@ TRN_API trn_status trn_exponential(const trn_exponential_args *args)
                                false,
                                args->state };
     trni_frame f;
+    trni_view src, largest;
     trni_exponential_plan x;
     trni_accumulation a;
     trni_frame_begin(&f, &how, TRN_TRAINIUM3, TRN_TRAINIUM3, "exponential");
@@ -637,14 +639,14 @@ TRN_API trn_status trn_exponential(const trn_exponential_args *args)
     trni_frame_dst(&f, &args->dst);
     if (!f.status && args->dst.format == TRN_U32)
         f.status = trni_fail(args->error, TRN_EFORMAT, "dst is uint32, which exponential does not write");
-    trni_frame_src(&f, &args->src, "src");
-    trni_frame_operand(&f, &args->max_value_tile, "max_value_tile");
-    trni_registers_frame(&f, &r, TRNI_CMD_SUMS | TRNI_CMD_IDLE);
-    trni_registers_float(&f, &r);
-    trni_registers_apart(&f, &r, &args->src, "src");
-    trni_registers_apart(&f, &r, &args->max_value_tile, "max_value_tile");
+    trni_frame_src(&f, &src, &args->src, "src");
+    trni_frame_operand(&f, &largest, &args->max_value_tile, "max_value_tile");
+    trni_registers_frame(&f, &r, &a, TRNI_CMD_SUMS | TRNI_CMD_IDLE);
+    trni_registers_float(&f, &a.res_view);
+    trni_registers_apart(&f, &a.res_view, &src);
+    trni_registers_apart(&f, &a.res_view, &largest);
     if (f.status) return f.status;
-    trni_scalar_open(&x.e, &f, &args->src, TRN_ALU_SUBTRACT, false, &args->max_value_tile, args->max_value);
+    trni_scalar_open(&x.e, &f, &src, TRN_ALU_SUBTRACT, false, &largest, args->max_value);
     trni_act_plan_init(&x.act, TRN_ACT_EXP, 0, NULL, f.isa);
     if (f.partitions * f.elements >= TRNI_ACT_NEAR_FROM) trni_act_plan_near(&x.act);
     trni_accumulation_init(&a, &r, &f);
@@ -666,11 +668,11 @@ typedef struct trni_select_plan {
     int64_t start;
 } trni_select_plan;
 
-TRNI_FN void trni_select_init(trni_select_plan *s, const trni_frame *f, const trn_tensor *yes)
+TRNI_FN void trni_select_init(trni_select_plan *s, const trni_frame *f, const trni_view *yes)
 {
-    trni_span_output(&s->dst, f->dst, f);
+    trni_span_output(&s->dst, &f->dst, f);
     trni_span_init(&s->yes, yes, f->isa);
-    s->yes_moves = trni_same_format(f->dst, yes);
+    s->yes_moves = trni_same_format(&f->dst.t, &yes->t);
     s->no_moves = false;
 }
 
@@ -746,14 +748,14 @@ TRNI_FN void trni_range_operators(trni_frame *f, const trn_range_select_args *ar
                               (double)args->on_false_value);
 }
 
-TRNI_FN void trni_range_bounds(trni_frame *f, const trn_range_select_args *args)
+TRNI_FN void trni_range_bounds(trni_frame *f, const trn_range_select_args *args, trni_view view[2])
 {
     enum { most = 1 << 24 };
     const trn_tensor *bound[2] = { &args->bound0, &args->bound1 };
     static const char *const name[2] = { "bound0", "bound1" };
     for (int k = 0; k < 2 && !f->status; k++) {
         if (bound[k]->rank == 0) f->status = trni_fail(f->how.error, TRN_ESHAPE, "%s is missing", name[k]);
-        trni_frame_operand(f, bound[k], name[k]);
+        trni_frame_operand(f, &view[k], bound[k], name[k]);
     }
     if (f->status) return;
     if (!trn_format_is_float(args->on_true_tile.format))
@@ -778,23 +780,22 @@ TRN_API trn_status trn_range_select(const trn_range_select_args *args)
                                false,
                                args->state };
     trni_frame f;
+    trni_view on_true, bound[2];
     trni_select_plan s;
     trni_accumulation a;
     trni_frame_begin(&f, &how, TRN_TRAINIUM2, TRN_TRAINIUM2, "range_select");
     trni_frame_engine(&f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "range_select");
     trni_range_operators(&f, args);
     trni_frame_dst(&f, &args->dst);
-    trni_frame_src(&f, &args->on_true_tile, "on_true_tile");
-    trni_range_bounds(&f, args);
-    trni_registers_frame(&f, &r, TRNI_CMD_IDLE | TRNI_CMD_RESET | TRNI_CMD_REDUCE | TRNI_CMD_RESET_REDUCE);
-    trni_registers_apart(&f, &r, &args->on_true_tile, "on_true_tile");
-    trni_registers_apart(&f, &r, &args->bound0, "bound0");
-    trni_registers_apart(&f, &r, &args->bound1, "bound1");
+    trni_frame_src(&f, &on_true, &args->on_true_tile, "on_true_tile");
+    trni_range_bounds(&f, args, bound);
+    trni_registers_frame(&f, &r, &a, TRNI_CMD_IDLE | TRNI_CMD_RESET | TRNI_CMD_REDUCE | TRNI_CMD_RESET_REDUCE);
+    trni_registers_apart(&f, &a.res_view, &on_true);
+    for (int k = 0; k < 2; k++) trni_registers_apart(&f, &a.res_view, &bound[k]);
     if (f.status) return f.status;
-    trni_select_init(&s, &f, &args->on_true_tile);
-    trni_column_init(&s.no, &none, TRNI_FP32_MIN, f.isa);
-    trni_column_init(&s.bound[0], &args->bound0, 0, f.isa);
-    trni_column_init(&s.bound[1], &args->bound1, 0, f.isa);
+    trni_select_init(&s, &f, &on_true);
+    trni_column_init(&s.no, NULL, TRNI_FP32_MIN, f.isa);
+    for (int k = 0; k < 2; k++) trni_column_init(&s.bound[k], &bound[k], 0, f.isa);
     s.compare[0] = trni_alu_kernel_of(args->comp_op0, f.isa);
     s.compare[1] = trni_alu_kernel_of(args->comp_op1, f.isa);
     s.both = trni_alu_kernel_of(TRN_ALU_LOGICAL_AND, f.isa);
@@ -828,22 +829,28 @@ TRNI_FN void trni_select_formats(trni_frame *f, const trn_select_reduce_args *ar
             trni_fail(f->how.error, TRN_EINVAL, "reduce_op is %s; it takes maximum", trn_alu_name(args->reduce_op));
 }
 
-TRNI_DRIVER trn_status trni_select_check(trni_frame *f, const trn_select_reduce_args *args, const trni_registers *r)
+/* The operands of select_reduce but dst, which the frame has, opened. */
+typedef struct trni_select_views {
+    trni_view predicate, on_true, on_false;
+} trni_select_views;
+
+TRNI_DRIVER trn_status trni_select_check(trni_frame *f, const trn_select_reduce_args *args, const trni_registers *r,
+                                         trni_select_views *v, trni_accumulation *a)
 {
     const trn_instruction how = trni_instruction_of(args);
     trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, "select_reduce");
     trni_frame_engine(f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, "select_reduce");
     trni_frame_dst(f, &args->dst);
-    trni_frame_src(f, &args->predicate, "predicate");
-    trni_frame_src(f, &args->on_true, "on_true");
+    trni_frame_src(f, &v->predicate, &args->predicate, "predicate");
+    trni_frame_src(f, &v->on_true, &args->on_true, "on_true");
     trni_select_formats(f, args);
-    trni_frame_column(f, &args->on_false_tile, "on_false_tile", f->partitions);
-    trni_frame_beside(f, &args->on_false_tile, "on_false_tile");
-    trni_registers_frame(f, r, TRNI_CMD_IDLE | TRNI_CMD_REDUCE | TRNI_CMD_RESET_REDUCE);
-    trni_registers_float(f, r);
-    trni_registers_apart(f, r, &args->predicate, "predicate");
-    trni_registers_apart(f, r, &args->on_true, "on_true");
-    trni_registers_apart(f, r, &args->on_false_tile, "on_false_tile");
+    trni_frame_column(f, &v->on_false, &args->on_false_tile, "on_false_tile", f->partitions);
+    trni_frame_beside(f, &v->on_false);
+    trni_registers_frame(f, r, a, TRNI_CMD_IDLE | TRNI_CMD_REDUCE | TRNI_CMD_RESET_REDUCE);
+    trni_registers_float(f, &a->res_view);
+    trni_registers_apart(f, &a->res_view, &v->predicate);
+    trni_registers_apart(f, &a->res_view, &v->on_true);
+    trni_registers_apart(f, &a->res_view, &v->on_false);
     return f->status;
 }
 
@@ -859,13 +866,14 @@ TRN_API trn_status trn_select_reduce(const trn_select_reduce_args *args)
                                false,
                                args->state };
     trni_frame f;
+    trni_select_views v;
     trni_select_plan s;
     trni_accumulation a;
-    if (trni_select_check(&f, args, &r)) return f.status;
-    trni_select_init(&s, &f, &args->on_true);
-    trni_column_init(&s.no, &args->on_false_tile, args->on_false, f.isa);
+    if (trni_select_check(&f, args, &r, &v, &a)) return f.status;
+    trni_select_init(&s, &f, &v.on_true);
+    trni_column_init(&s.no, &v.on_false, args->on_false, f.isa);
     s.no_moves = args->on_false_tile.rank != 0 && trni_same_format(&args->dst, &args->on_false_tile);
-    trni_span_init(&s.predicate, &args->predicate, f.isa);
+    trni_span_init(&s.predicate, &v.predicate, f.isa);
     s.reverse = args->reverse_pred;
     trni_accumulation_init(&a, &r, &f);
     return trni_produce_all(trni_select_produce, &s, &f, &a);

@@ -111,6 +111,7 @@ typedef struct trni_accumulation {
     bool negate, written; /* written: there is a reduce_res */
     trni_column init;
     trni_span res;
+    trni_view init_view, res_view; /* of what the instruction says */
     trn_vector_state *state;
 } trni_accumulation;
 
@@ -125,7 +126,7 @@ typedef struct trni_registers {
 } trni_registers;
 
 /* legal: commands as bits. After dst and the sources. */
-TRNI_DRIVER void trni_registers_frame(trni_frame *f, const trni_registers *r, unsigned legal)
+TRNI_DRIVER void trni_registers_frame(trni_frame *f, const trni_registers *r, trni_accumulation *a, unsigned legal)
 {
     trni_registers_check(f, r->cmd, legal, r->state);
     if (f->status) return;
@@ -134,24 +135,25 @@ TRNI_DRIVER void trni_registers_frame(trni_frame *f, const trni_registers *r, un
         f->status = trni_fail(f->how.error, TRN_EINVAL, "reduce_init is given, but reduce_cmd is not load_reduce");
     else if (r->res->rank && r->cmd == TRN_REDUCE_CMD_IDLE)
         f->status = trni_fail(f->how.error, TRN_EINVAL, "reduce_res is given, but reduce_cmd is idle");
-    trni_frame_operand(f, r->init_tile, "reduce_init_tile");
+    trni_frame_operand(f, &a->init_view, r->init_tile, "reduce_init_tile");
+    a->res_view.t.rank = 0;
     if (r->res->rank == 0) return;
-    trni_frame_tile(f, r->res, "reduce_res", TRNI_OUTPUT, f->partitions, 1);
-    trni_frame_apart(f, r->res, "reduce_res", f->dst, "dst");
+    trni_frame_tile(f, &a->res_view, r->res, "reduce_res", TRNI_OUTPUT, f->partitions, 1);
+    trni_frame_apart(f, &a->res_view, &f->dst);
 }
 
 /* Where the page has it as a number of a floating-point format. */
-TRNI_FN void trni_registers_float(trni_frame *f, const trni_registers *r)
+TRNI_FN void trni_registers_float(trni_frame *f, const trni_view *res)
 {
-    if (f->status || r->res->rank == 0 || !trn_format_is_integer(r->res->format)) return;
-    f->status = trni_fail(f->how.error, TRN_EFORMAT, "reduce_res is %s; it takes a floating-point format",
-                          trn_format_name(r->res->format));
+    if (f->status || res->t.rank == 0 || !trn_format_is_integer(res->t.format)) return;
+    f->status =
+        trni_fail(f->how.error, TRN_EFORMAT, "reduce_res is %s; it takes a floating-point format", res->info.name);
 }
 
 /* reduce_res also keeps away from a source. */
-TRNI_FN void trni_registers_apart(trni_frame *f, const trni_registers *r, const trn_tensor *source, const char *name)
+TRNI_FN void trni_registers_apart(trni_frame *f, const trni_view *res, const trni_view *source)
 {
-    if (r->res->rank && source->rank) trni_frame_apart(f, r->res, "reduce_res", source, name);
+    if (!f->status && res->t.rank) trni_frame_apart(f, res, source);
 }
 
 TRNI_FN void trni_accumulation_init(trni_accumulation *a, const trni_registers *r, const trni_frame *f)
@@ -161,10 +163,10 @@ TRNI_FN void trni_accumulation_init(trni_accumulation *a, const trni_registers *
     a->how = trni_reduction_of(r->op, false, f->isa);
     a->negate = r->negate;
     a->state = r->state;
-    trni_column_init(&a->init, r->init_tile, r->init, f->isa);
+    trni_column_init(&a->init, &a->init_view, r->init, f->isa);
     a->written = r->res->rank != 0 && f->partitions > 0;
     if (!a->written) return;
-    trni_span_output(&a->res, r->res, f);
+    trni_span_output(&a->res, &a->res_view, f);
     a->res.stream = false;
 }
 

@@ -162,16 +162,16 @@ TRNI_DISPATCH(trni_match8,
 
 /* ---- the checks that all three make ---- */
 
-TRNI_FN trn_status trni_search_begin(trni_frame *f, const void *args, const trn_tensor *data, const char *name,
-                                     const char *what)
+TRNI_FN trn_status trni_search_begin(trni_frame *f, const void *args, trni_view *v, const trn_tensor *data,
+                                     const char *name, const char *what)
 {
     const trn_instruction how = trni_instruction_of(args);
     (void)trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, what);
     (void)trni_frame_engine(f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, what);
-    trni_frame_view(f, data, name, TRNI_INPUT);
+    trni_frame_view(f, v, data, name, TRNI_INPUT);
     if (f->status) return f->status;
     f->partitions = data->shape[0];
-    f->elements = trni_partition_elements(data, TRNI_TOP);
+    f->elements = trni_partition_elements(v, TRNI_TOP);
     const int most = f->how.unlimited ? INT32_MAX : (int)TRNI_SEARCH_MAX;
     if (f->elements < TRNI_TOP || f->elements > most)
         f->status = trni_fail(f->how.error, TRN_ELIMIT, "%s has %lld elements per partition; %s takes %d to %d", name,
@@ -180,13 +180,12 @@ TRNI_FN trn_status trni_search_begin(trni_frame *f, const void *args, const trn_
 }
 
 /* [P, 8] of indices. */
-TRNI_FN void trni_search_indices(trni_frame *f, const trn_tensor *t, const char *name)
+TRNI_FN void trni_search_indices(trni_frame *f, trni_view *v, const trn_tensor *t, const char *name)
 {
-    trni_frame_tile(f, t, name, TRNI_OUTPUT, f->partitions, TRNI_TOP);
+    trni_frame_tile(f, v, t, name, TRNI_OUTPUT, f->partitions, TRNI_TOP);
     if (f->status) return;
     if (t->format != TRN_U16 && t->format != TRN_U32)
-        f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; indices are uint16 or uint32", name,
-                              trn_format_name(t->format));
+        f->status = trni_fail(f->how.error, TRN_EFORMAT, "%s is %s; indices are uint16 or uint32", name, v->info.name);
     else if (t->format == TRN_U16 && f->elements > UINT16_MAX)
         f->status = trni_fail(f->how.error, TRN_ELIMIT, "%s is uint16, and there are %lld elements per partition", name,
                               (long long)f->elements);
@@ -222,14 +221,15 @@ TRNI_FN void trni_max8_work(const void *plan, int64_t p, int64_t lanes, void *ro
 TRN_API trn_status trn_max8(const trn_max8_args *args)
 {
     trni_frame f;
+    trni_view src;
     trni_search_plan plan;
     TRNI_ENTER(args);
-    if (trni_search_begin(&f, args, &args->src, "src", "max8")) return f.status;
-    trni_frame_tile(&f, &args->dst, "dst", TRNI_OUTPUT, f.partitions, TRNI_TOP);
-    trni_frame_apart(&f, &args->dst, "dst", &args->src, "src");
+    if (trni_search_begin(&f, args, &src, &args->src, "src", "max8")) return f.status;
+    trni_frame_tile(&f, &f.dst, &args->dst, "dst", TRNI_OUTPUT, f.partitions, TRNI_TOP);
+    trni_frame_apart(&f, &f.dst, &src);
     if (f.status || f.partitions == 0) return f.status;
-    trni_span_init(&plan.data, &args->src, f.isa);
-    trni_span_output(&plan.dst, &args->dst, &f);
+    trni_span_init(&plan.data, &src, f.isa);
+    trni_span_output(&plan.dst, &f.dst, &f);
     return trni_partitions_each_in(sizeof(trni_transposed), &f, TRNI_TRANSPOSED_LANES, trni_max8_work, &plan);
 }
 
@@ -300,56 +300,65 @@ TRNI_FN void trni_match_work(const void *plan, int64_t p, int64_t lanes, void *r
 TRN_API trn_status trn_nc_find_index8(const trn_nc_find_index8_args *args)
 {
     trni_frame f;
+    trni_view data, vals;
     trni_search_plan plan;
     TRNI_ENTER(args);
-    if (trni_search_begin(&f, args, &args->data, "data", "nc_find_index8")) return f.status;
-    trni_frame_tile(&f, &args->vals, "vals", TRNI_INPUT, f.partitions, TRNI_TOP);
-    trni_search_indices(&f, &args->dst, "dst");
-    trni_frame_apart(&f, &args->dst, "dst", &args->data, "data");
-    trni_frame_apart(&f, &args->dst, "dst", &args->vals, "vals");
+    if (trni_search_begin(&f, args, &data, &args->data, "data", "nc_find_index8")) return f.status;
+    trni_frame_tile(&f, &vals, &args->vals, "vals", TRNI_INPUT, f.partitions, TRNI_TOP);
+    trni_search_indices(&f, &f.dst, &args->dst, "dst");
+    trni_frame_apart(&f, &f.dst, &data);
+    trni_frame_apart(&f, &f.dst, &vals);
     if (f.status || f.partitions == 0) return f.status;
     plan.descending = plan.replaces = false;
     plan.indexes = true;
-    trni_span_init(&plan.data, &args->data, f.isa);
-    trni_span_init(&plan.vals, &args->vals, f.isa);
-    trni_span_init(&plan.index, &args->dst, f.isa);
+    trni_span_init(&plan.data, &data, f.isa);
+    trni_span_init(&plan.vals, &vals, f.isa);
+    trni_span_init(&plan.index, &f.dst, f.isa);
     return trni_partitions_each_in(sizeof(trni_transposed), &f, TRNI_TRANSPOSED_LANES, trni_match_work, &plan);
 }
 
-TRNI_DRIVER trn_status trni_match_replace_check(trni_frame *f, const trn_nc_match_replace8_args *args)
+/* The operands of nc_match_replace8 but dst, which the frame has, opened. */
+typedef struct trni_match_views {
+    trni_view data, vals, index;
+} trni_match_views;
+
+TRNI_DRIVER trn_status trni_match_replace_check(trni_frame *f, const trn_nc_match_replace8_args *args,
+                                                trni_match_views *v)
 {
     const bool indexes = args->dst_idx.rank != 0;
-    if (trni_search_begin(f, args, &args->data, "data", "nc_match_replace8")) return f->status;
+    if (trni_search_begin(f, args, &v->data, &args->data, "data", "nc_match_replace8")) return f->status;
     if (indexes && f->core->generation == TRN_TRAINIUM1)
         return f->status =
                    trni_fail(args->error, TRN_EUNSUPPORTED, "dst_idx of nc_match_replace8 is not available on %s",
                              trn_generation_name(TRN_TRAINIUM1));
-    trni_frame_tile(f, &args->vals, "vals", TRNI_INPUT, f->partitions, TRNI_TOP);
+    trni_frame_tile(f, &v->vals, &args->vals, "vals", TRNI_INPUT, f->partitions, TRNI_TOP);
     trni_frame_dst(f, &args->dst);
-    trni_frame_src(f, &args->data, "data");
-    trni_frame_apart(f, &args->dst, "dst", &args->vals, "vals");
+    if (!f->status) trni_frame_format(f, &v->data); /* dst's may have selected another generation */
+    trni_frame_fits(f, &v->data);
+    trni_frame_apart(f, &f->dst, &v->vals);
     if (!indexes || f->status) return f->status;
-    trni_search_indices(f, &args->dst_idx, "dst_idx");
-    trni_frame_apart(f, &args->dst_idx, "dst_idx", &args->data, "data");
-    trni_frame_apart(f, &args->dst_idx, "dst_idx", &args->vals, "vals");
-    trni_frame_apart(f, &args->dst_idx, "dst_idx", &args->dst, "dst");
+    trni_search_indices(f, &v->index, &args->dst_idx, "dst_idx");
+    trni_frame_apart(f, &v->index, &v->data);
+    trni_frame_apart(f, &v->index, &v->vals);
+    trni_frame_apart(f, &v->index, &f->dst);
     return f->status;
 }
 
 TRN_API trn_status trn_nc_match_replace8(const trn_nc_match_replace8_args *args)
 {
     trni_frame f;
+    trni_match_views v;
     trni_search_plan plan;
     TRNI_ENTER(args);
-    if (trni_match_replace_check(&f, args) || f.partitions == 0) return f.status;
+    if (trni_match_replace_check(&f, args, &v) || f.partitions == 0) return f.status;
     plan.descending = plan.replaces = true;
     plan.indexes = args->dst_idx.rank != 0;
     plan.imm = args->imm;
     plan.same = trni_same_format(&args->dst, &args->data);
-    trni_span_init(&plan.data, &args->data, f.isa);
-    trni_span_init(&plan.vals, &args->vals, f.isa);
-    trni_span_output(&plan.dst, &args->dst, &f);
-    if (plan.indexes) trni_span_init(&plan.index, &args->dst_idx, f.isa);
+    trni_span_init(&plan.data, &v.data, f.isa);
+    trni_span_init(&plan.vals, &v.vals, f.isa);
+    trni_span_output(&plan.dst, &f.dst, &f);
+    if (plan.indexes) trni_span_init(&plan.index, &v.index, f.isa);
     return trni_partitions_each_in(sizeof(trni_transposed), &f, TRNI_TRANSPOSED_LANES, trni_match_work, &plan);
 }
 

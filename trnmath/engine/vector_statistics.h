@@ -135,39 +135,40 @@ TRNI_FN void trni_bn_stats_work(const void *plan, int64_t p, int64_t lanes, void
     }
 }
 
-TRNI_FN trn_status trni_bn_begin(trni_frame *f, const void *args, const trn_tensor *data, const char *what)
+TRNI_FN trn_status trni_bn_begin(trni_frame *f, const void *args, trni_view *v, const trn_tensor *data,
+                                 const char *what)
 {
     const trn_instruction how = trni_instruction_of(args);
     (void)trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, what);
     (void)trni_frame_engine(f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, what);
-    trni_frame_view(f, data, "data", TRNI_INPUT);
+    trni_frame_view(f, v, data, "data", TRNI_INPUT);
     if (f->status) return f->status;
     f->partitions = data->shape[0];
-    f->elements = trni_partition_elements(data, 0);
+    f->elements = v->width;
     return f->status;
 }
 
-TRNI_FN trn_status trni_bn_run(const trni_frame *f, const trn_tensor *dst, const trn_tensor *data, size_t room,
-                               trni_partitions_work *work)
+TRNI_FN trn_status trni_bn_run(const trni_frame *f, const trni_view *data, size_t room, trni_partitions_work *work)
 {
     trni_bn_plan plan;
     if (f->partitions == 0) return TRN_OK;
     trni_span_init(&plan.data, data, f->isa);
-    trni_span_output(&plan.dst, dst, f);
+    trni_span_output(&plan.dst, &f->dst, f);
     return trni_partitions_each_in(room, f, TRNI_TRANSPOSED_LANES, work, &plan);
 }
 
 TRN_API trn_status trn_bn_stats(const trn_bn_stats_args *args)
 {
     trni_frame f;
+    trni_view data;
     TRNI_ENTER(args);
-    if (trni_bn_begin(&f, args, &args->data, "bn_stats")) return f.status;
+    if (trni_bn_begin(&f, args, &data, &args->data, "bn_stats")) return f.status;
     if (!args->unlimited && f.elements > TRN_BN_STATS_MAX)
         return trni_fail(args->error, TRN_ELIMIT, "data has %lld elements per partition; bn_stats takes at most %d",
                          (long long)f.elements, (int)TRN_BN_STATS_MAX);
-    trni_frame_tile(&f, &args->dst, "dst", TRNI_OUTPUT, f.partitions, 6);
-    trni_frame_apart(&f, &args->dst, "dst", &args->data, "data");
-    return f.status ? f.status : trni_bn_run(&f, &args->dst, &args->data, sizeof(trni_transposed), trni_bn_stats_work);
+    trni_frame_tile(&f, &f.dst, &args->dst, "dst", TRNI_OUTPUT, f.partitions, 6);
+    trni_frame_apart(&f, &f.dst, &data);
+    return f.status ? f.status : trni_bn_run(&f, &data, sizeof(trni_transposed), trni_bn_stats_work);
 }
 
 /* ---- bn_aggr ---- */
@@ -217,14 +218,15 @@ TRNI_FN void trni_bn_aggr_work(const void *plan, int64_t p, int64_t lanes, void 
 TRN_API trn_status trn_bn_aggr(const trn_bn_aggr_args *args)
 {
     trni_frame f;
+    trni_view data;
     TRNI_ENTER(args);
-    if (trni_bn_begin(&f, args, &args->data, "bn_aggr")) return f.status;
+    if (trni_bn_begin(&f, args, &data, &args->data, "bn_aggr")) return f.status;
     if (f.elements % 3)
         return trni_fail(args->error, TRN_ESHAPE, "data has %lld elements per partition; bn_aggr takes triples",
                          (long long)f.elements);
-    trni_frame_tile(&f, &args->dst, "dst", TRNI_OUTPUT, f.partitions, 2);
-    trni_frame_apart(&f, &args->dst, "dst", &args->data, "data");
-    return f.status ? f.status : trni_bn_run(&f, &args->dst, &args->data, 0, trni_bn_aggr_work);
+    trni_frame_tile(&f, &f.dst, &args->dst, "dst", TRNI_OUTPUT, f.partitions, 2);
+    trni_frame_apart(&f, &f.dst, &data);
+    return f.status ? f.status : trni_bn_run(&f, &data, 0, trni_bn_aggr_work);
 }
 
 #endif /* TRNI_BODIES */

@@ -133,11 +133,12 @@ TRNI_FN int trni_footprint_order(const void *a, const void *b)
 
 TRNI_FN bool trni_pieces_meet(const trni_views *v, const trni_footprint *x, const trni_footprint *y)
 {
-    const trn_tensor *a = x->output ? &v->a->dst[x->index] : &v->a->src[x->index];
-    const trn_tensor *b = y->output ? &v->a->dst[y->index] : &v->a->src[y->index];
+    trni_view a, b;
     if (!x->output && !y->output) return false;
-    if (x->index == y->index && x->output != y->output && trni_same_place(a, b)) return false; /* in place */
-    return trn_tensor_overlap(*a, *b);
+    if (!trni_view_known(&a, x->output ? &v->a->dst[x->index] : &v->a->src[x->index])) return false;
+    if (!trni_view_known(&b, y->output ? &v->a->dst[y->index] : &v->a->src[y->index])) return false;
+    if (x->index == y->index && x->output != y->output && trni_same_place(&a, &b)) return false; /* in place */
+    return trni_views_overlap(&a, &b);
 }
 
 TRNI_FN trn_status trni_views_apart(const trni_views *v)
@@ -216,12 +217,13 @@ TRNI_FN bool trni_view_is_ready(const trni_views *v, const trn_tensor *t)
     const int64_t shape[1] = { trn_tensor_elements(*t) };
     const trn_tensor flat = trn_tensor_nd(t->format, t->data, 1, shape);
     trn_tensor run = *t;
+    trni_view a, b;
     if (t->format != v->wire) return false;
     while (run.rank > 1) {
         run = trn_tensor_merge(run, run.rank - 2);
         if (!run.rank) return false;
     }
-    return trni_same_place(&run, &flat);
+    return trni_view_known(&a, &run) && trni_view_known(&b, &flat) && trni_same_place(&a, &b);
 }
 
 TRNI_FN trn_status trni_view_convert(const trni_views *v, const trn_tensor *dst, const trn_tensor *src, uint64_t stream)
