@@ -158,7 +158,7 @@ for tool in $tools; do
     completes "$tool" bash "$to/usr/share/bash-completion/completions/$tool"
     completes "$tool" zsh "$to/usr/share/zsh/vendor-completions/_$tool"
 done
-put 644 "$to/usr/share/trnmath/golden" "$root"/tests/golden/*.txt
+put 644 "$to/usr/share/trnmath/golden" "$build"/golden/*.txt
 put 644 "$to/usr/share/trnmath/models" "$root"/examples/tools/shardplan/models/*.json
 wrap trnmath-tools "$architecture" science "Depends: $(needs "$to"/usr/bin/*)
 Recommends: libopenblas0" "programs around Trainium's arithmetic" "$about

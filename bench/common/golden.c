@@ -1,4 +1,4 @@
-/* golden.c - reads the text files of tests/golden.
+/* golden.c - reads the reference vectors (tests/golden/README.md).
  * SPDX-License-Identifier: MIT
  */
 #include "golden.h"

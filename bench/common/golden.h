@@ -1,4 +1,4 @@
-/* golden.h - reads the text files of tests/golden: hexadecimal words, one case a line.
+/* golden.h - reads the reference vectors (tests/golden/README.md): hexadecimal words, one case a line.
  * SPDX-License-Identifier: MIT
  */
 #ifndef BENCH_COMMON_GOLDEN_H

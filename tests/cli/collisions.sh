@@ -33,7 +33,7 @@ small in/many/x-1.safetensors "$w" '\0001\0002'
 small in/many/x-2.safetensors "$v" '\0003\0004'
 echo '{"weight_map":{"w":"x-1.safetensors","v":"x-2.safetensors"}}' >in/many/model.safetensors.index.json
 echo '{}' >in/many/config.json
-mkdir in/golden && cp $(ls -S "$root"/tests/golden/bracket_*.txt | tail -n 2) in/golden/
+mkdir in/golden && cp $(ls -S "$programs"/golden/bracket_*.txt | tail -n 2) in/golden/
 cp -R in start/in
 
 # add PATH...: what a tool alone reads, made in in/, is also there whenever it runs

@@ -3,7 +3,7 @@
 # notices one wrong digit in a reference vector.
 # Usage: tests/cli/conformance.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
-golden=$(CDPATH= cd -- "$(dirname -- "$0")/../golden" && pwd)
+golden=$1/golden
 program=$1/conformance
 [ -x "$program" ] || { echo "SKIP conformance: it was not built"; exit 0; }
 . "$(dirname -- "$0")/lib/program.sh"

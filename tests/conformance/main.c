@@ -63,7 +63,7 @@ static const app_option option_list[] = {
     { "--json", "FILE", "everything as JSON (- for standard output, without the tables)", take_json },
     { "--csv", "FILE", "one row per vector, one header row (- as above)", take_csv },
     { "--html", "FILE", "one page, with nothing loaded from anywhere (- as above)", take_html },
-    { "--golden", "DIR", "reference vectors of codecs and matrix units (default: tests/golden)", take_golden },
+    { "--golden", "DIR", "reference vectors of codecs and units (default: what it was built with)", take_golden },
     { "--schema", NULL, "the columns of the CSV", take_schema },
 };
 

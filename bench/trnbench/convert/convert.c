@@ -10,10 +10,6 @@
 #include <omp.h>
 #endif
 
-#ifndef TRN_GOLDEN_DIR
-#define TRN_GOLDEN_DIR "tests/golden"
-#endif
-
 typedef struct options {
     tb_convert_job job;
     tb_conversion_filter filter;
@@ -132,7 +128,7 @@ static const app_option convert_options[] = {
     { "--rounds", "N", "rounds of measurement (default: 7)", take_rounds },
     { "--isa", "NAME", "kernels by a name of TRN_ISA (default: the best this host has)", take_isa },
     { "--peers", "WHO", "none or all (default: all that were built in or are installed)", take_peers },
-    { "--golden", "DIR", "where the reference vectors are (default: tests/golden of the source)", take_golden },
+    { "--golden", "DIR", "where the reference vectors are (default: what it was built with)", take_golden },
     { "--quick", NULL, "a rough look in seconds: 3 rounds, 32Ki and 1Mi elements, one thread", take_quick },
     { "--check-only", NULL, "count wrong answers, measure nothing", take_check_only },
     { "--json", "FILE", "everything as JSON (- for standard output, without the tables)", take_json },

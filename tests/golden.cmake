@@ -1,0 +1,21 @@
+# The reference vectors (tests/golden/README.md), all in one folder of the build: the codecs' come out of their archive,
+# and are what SHA256SUMS says; the others are copied. Included by CMakeLists.txt. Sets golden, the folder.
+set(golden "${CMAKE_CURRENT_BINARY_DIR}/golden")
+set(packed "${root}/tests/golden/codecs.tar.xz")
+set(sums "${root}/tests/golden/SHA256SUMS")
+file(GLOB plain CONFIGURE_DEPENDS "${root}/tests/golden/*.txt")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${packed}" "${sums}" ${plain})
+
+file(REMOVE_RECURSE "${golden}")
+file(ARCHIVE_EXTRACT INPUT "${packed}" DESTINATION "${golden}")
+file(GLOB files RELATIVE "${golden}" "${golden}/*")
+set(found "")
+foreach(file IN LISTS files)
+    file(SHA256 "${golden}/${file}" sum)
+    string(APPEND found "${sum}  ${file}\n")
+endforeach()
+file(READ "${sums}" expected)
+if(NOT found STREQUAL expected)
+    message(FATAL_ERROR "what is in ${packed} is not what ${sums} says")
+endif()
+file(COPY ${plain} DESTINATION "${golden}")
