@@ -5,7 +5,7 @@
 set -u
 lib=$(CDPATH= cd -- "$(dirname -- "$0")/lib" && pwd)
 program=$1/fp8conv
-[ -x "$program" ] || { echo "SKIP fp8conv: it was not built (cJSON or zlib is not installed)"; exit 0; }
+[ -x "$program" ] || { echo "SKIP fp8conv: it was not built (cJSON, zlib or PCRE2 is not installed)"; exit 0; }
 . "$lib/program.sh"
 
 # ---- usage ----

@@ -6,7 +6,7 @@
 set -u
 lib=$(CDPATH= cd -- "$(dirname -- "$0")/lib" && pwd)
 program=$(CDPATH= cd -- "$1" && pwd)/fp8conv
-[ -x "$program" ] || { echo "SKIP fp8conv_truth: it was not built (cJSON or zlib is not installed)"; exit 0; }
+[ -x "$program" ] || { echo "SKIP fp8conv_truth: it was not built (cJSON, zlib or PCRE2 is not installed)"; exit 0; }
 . "$lib/program.sh"
 . "$lib/numpy.sh"
 for part in exact twice config text files runs names full; do

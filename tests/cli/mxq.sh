@@ -5,7 +5,7 @@
 set -u
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 program=$1/mxq
-[ -x "$program" ] || { echo "SKIP mxq: it was not built (cJSON or zlib is not installed)"; exit 0; }
+[ -x "$program" ] || { echo "SKIP mxq: it was not built (cJSON, zlib or PCRE2 is not installed)"; exit 0; }
 . "$here/lib/program.sh"
 
 # value FORMAT SCALE COLUMN: of the row in rows.csv

@@ -6,7 +6,7 @@ set -u
 lib=$(CDPATH= cd -- "$(dirname -- "$0")/lib" && pwd)
 programs=$(CDPATH= cd -- "$1" && pwd)
 program=$programs/fp8conv
-[ -x "$program" ] || { echo "SKIP quant: it was not built (cJSON or zlib is not installed)"; exit 0; }
+[ -x "$program" ] || { echo "SKIP quant: it was not built (cJSON, zlib or PCRE2 is not installed)"; exit 0; }
 . "$lib/program.sh"
 . "$lib/numpy.sh"
 twin() {

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#if defined(HAVE_CJSON)
+#if defined(HAVE_CJSON) && defined(HAVE_PCRE2)
 
 #include "io/quant/foreign.h"
 #include "io/quant/values.h"
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 
 int main(void)
 {
-    printf("cJSON is not installed: checkpoints are not read\n");
+    printf("cJSON or PCRE2 is not installed: checkpoints are not read\n");
     return 0;
 }
 

@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#if defined(HAVE_CJSON)
+#if defined(HAVE_CJSON) && defined(HAVE_PCRE2)
 
 #include "fp8conv/recipe.c"
 
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 
 int main(void)
 {
-    printf("cJSON is not installed: recipes are not read\n");
+    printf("cJSON or PCRE2 is not installed: recipes are not read\n");
     return 0;
 }
 

@@ -11,7 +11,7 @@
 
 #include "fuzz/fail.h"
 
-#if defined(HAVE_CJSON)
+#if defined(HAVE_CJSON) && defined(HAVE_PCRE2)
 
 #include "io/tokenizer.h"
 
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 
 int main(void)
 {
-    printf("cJSON is not installed: tokenizers are not read\n");
+    printf("cJSON or PCRE2 is not installed: tokenizers are not read\n");
     return 0;
 }
 

@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-#if defined(HAVE_CJSON)
+#if defined(HAVE_CJSON) && defined(HAVE_PCRE2)
 
 #include "io/quant/foreign.h"
 #include "io/quant/values.h"
@@ -326,7 +326,7 @@ int main(void)
 
 int main(void)
 {
-    printf("cJSON is not installed: checkpoints are not read\n");
+    printf("cJSON or PCRE2 is not installed: checkpoints are not read\n");
     return 0;
 }
 

@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-#if defined(HAVE_CJSON)
+#if defined(HAVE_CJSON) && defined(HAVE_PCRE2)
 
 #include "io/tokenizer.h"
 #include "scratch.h"
@@ -197,6 +197,8 @@ static void patterns(void **state)
         { "\\s+(?!\\S)", "   x", 2 }, { "\\s+(?!\\S)", "   ", 3 }, { "a*+a", "aaa", 0 },      { "a*a", "aaa", 3 },
         { "(?i:'s)", "'S", 2 },       { "(?i:'s)", "'\xc5\xbf", 3 }, { "[^a-c]+", "dea", 2 }, { "(?i:x)y", "XY", 0 },
         { "\\p{Lu}\\p{Ll}", "\xc4\x8c\xc4\x8d", 4 }, /* a capital and its small letter */
+        { "\\P{L}*\\P{M}", "--", 2 }, { "(?=b) *b", "b", 1 },     { "(?:ab)+", "abab", 4 },  { "a+?", "aa", 1 },
+        { "\\s", "\xc2\x85", 2 },   { "\\s", "\xe1\xa0\x8e", 0 }, /* U+0085 is a space, U+180E is none any more */
         { "\\P{L}", "1", 1 },         { "(ab)?c", "abc", 3 },      { "(ab)?c", "c", 1 },      { "(?=ab)a", "ac", 0 },
     };
     (void)state;
@@ -208,6 +210,26 @@ static void patterns(void **state)
         const size_t end = cut_match(&p, row[i].text, strlen(row[i].text), 0, &steps);
         if (end != row[i].end) fail_msg("%s on %s: %d", row[i].pattern, row[i].text, (int)end);
         cut_free(&p);
+    }
+}
+
+static void what_is_no_pattern(void **state)
+{
+    static const struct {
+        const char *pattern, *wrong;
+    } row[] = {
+        { "a|*", "'*' is not known here" },          { "a**", "'**' is not known here" },
+        { "[a&&b]", "'&&' is not known here" },      { "[[a]]", "'[a' is not known here" },
+        { "\\p{Han}", "'\\p{Han}' is not known here" }, { "\\h", "'\\h' is not known here" },
+        { "\xc3\xa9$", "'$' is not known here" },  { "[]", "']' is not known here" },
+        { "(?<x>a)", "'(?<x' is not known here" },  { "(a", "a group that does not close" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        cut_pattern p;
+        char wrong[CUT_WRONG];
+        assert_false(cut_compile(row[i].pattern, &p, wrong));
+        assert_string_equal(wrong, row[i].wrong);
     }
 }
 
@@ -287,7 +309,8 @@ int main(void)
         cmocka_unit_test(added_tokens_come_first), cmocka_unit_test(nfc_composes),
         cmocka_unit_test(nfc_orders_and_composes),
         cmocka_unit_test(what_is_refused),         cmocka_unit_test(texts_that_cannot_be),
-        cmocka_unit_test(patterns),                cmocka_unit_test(no_pattern_runs_for_ever),
+        cmocka_unit_test(patterns),                cmocka_unit_test(what_is_no_pattern),
+        cmocka_unit_test(no_pattern_runs_for_ever),
         cmocka_unit_test(tables_are_made),         WRITES(texts_as_python_has_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
@@ -297,7 +320,7 @@ int main(void)
 
 int main(void)
 {
-    printf("cJSON is not installed: tokenizers are not read\n");
+    printf("cJSON or PCRE2 is not installed: tokenizers are not read\n");
     return 0;
 }
 

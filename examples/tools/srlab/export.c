@@ -21,9 +21,9 @@
 
 #if defined(HAVE_CJSON)
 
+#include "io/alphabet.h"
 #include "io/safetensors.h"
 #include "io/stage.h"
-#include "io/tokenizer.h"
 
 static struct {
     io_stage stage;
@@ -68,7 +68,7 @@ static void print_config(FILE *out, const sr_model *m)
 static void print_letter(FILE *out, unsigned char letter)
 {
     unsigned char text[4];
-    const size_t n = uc_put(text, tok_code_of(letter));
+    const size_t n = tok_put(text, letter);
     fprintf(out, letter == '"' || letter == '\\' ? "\"\\%.*s\"" : "\"%.*s\"", (int)n, (const char *)text);
 }
 

@@ -24,7 +24,6 @@
  *     tok, tok_open, tok_parse, tok_close
  *     tok_encode       with `ends`, the post_processor's tokens are put before and after
  *     tok_decode       tokens -> bytes, memory of its own
- *     tok_byte_of, tok_code_of   the alphabet: which byte a character stands for, and back
  *     bpe_bytes(&t.bpe, token, &size)   one token's
  *
  * KNOWN FROM: the format and its meaning: Hugging Face's tokenizers 0.20 (Rust) and its documentation. A byte that the
@@ -33,10 +32,12 @@
 #ifndef TOKENIZER_H
 #define TOKENIZER_H
 
+#include "alphabet.h"
 #include "bpe.h"
+#include "cut.h"
 #include "json.h"
 #include "mapped.h"
-#include "cut.h"
+#include "unicode.h"
 
 enum { TOK_STEPS = 16, TOK_ENDS = 16, TOK_FILE = 256 << 20 };
 
@@ -81,28 +82,6 @@ IO_FN void tok_close(tok *t)
 }
 
 /* ---- the alphabet: each byte as a character that can be seen ---- */
-
-/* '!' to '~', U+A1 to U+AC and U+AE to U+FF stand for themselves; the other 68 bytes are U+100, U+101, ... */
-IO_FN bool tok_byte_shown(int byte)
-{
-    return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
-}
-
-IO_FN int tok_byte_of(uint32_t code)
-{
-    if (code < 256) return tok_byte_shown((int)code) ? (int)code : -1;
-    int left = (int)(code < 0x144 ? code - 256 : 256);
-    for (int byte = 0; byte < 256; byte++)
-        if (!tok_byte_shown(byte) && left-- == 0) return byte;
-    return -1;
-}
-
-IO_FN uint32_t tok_code_of(int byte)
-{
-    uint32_t code = 0;
-    while (tok_byte_of(code) != byte) code++;
-    return code;
-}
 
 /* In place; false: it is not of the alphabet, and stays as it is. */
 IO_FN bool tok_to_bytes(char *text, size_t *size)
@@ -635,7 +614,9 @@ IO_FN bool tok_cut_by_pattern(tok_run *run, int step, const unsigned char *text,
     uint32_t code;
     while (at < size) {
         const size_t end = cut_match(&s->pattern, text, size, at, &run->steps);
-        if (run->steps == 0) return tok_stop(run, "one of its patterns takes too many steps on this text");
+        if (run->steps == 0)
+            return errno == ENOMEM ? tok_no_memory(run)
+                                   : tok_stop(run, "one of its patterns takes too many steps on this text");
         if (end == at) {
             at += uc_character(text + at, size - at, &code);
             continue;
