@@ -42,7 +42,7 @@ if [ "$level" -lt 2 ]; then
 fi
 step 'cmake cannot configure trnmath/' \
     cmake -S "$root/trnmath" -B "$scratch/build" -DCMAKE_INSTALL_PREFIX="$scratch/first" \
-    -DCMAKE_INSTALL_LIBDIR=lib "-DCMAKE_C_COMPILER=$cc" "-DCMAKE_C_COMPILER_LAUNCHER=$launcher" || finish
+    -DCMAKE_INSTALL_LIBDIR=lib "-DCMAKE_C_COMPILER_LAUNCHER=$launcher" || finish
 step 'libtrnmath does not build' cmake --build "$scratch/build" || finish
 step 'cmake --install fails' cmake --install "$scratch/build" || finish
 mv "$scratch/first" "$scratch/prefix"
