@@ -213,7 +213,7 @@ TRN_API trn_status trn_cores_sendrecv(trn_cores_rank *self, const trn_cores_send
     return trni_cores_call_run(self, TRNI_CORES_SENDRECV, &ask, args->error);
 }
 
-#define TRNI_CORES_COLLECTIVE(name, op)                                                                                \
+#define TRNI_CORES_COLLECTIVE(name, op, ...)                                                                           \
     TRN_API trn_status trn_cores_##name(trn_cores_rank *self, const trn_cores_collective_args *args)                   \
     {                                                                                                                  \
         TRNI_FLOATS;                                                                                                   \
@@ -245,15 +245,7 @@ TRN_API trn_status trn_cores_mesh_group(const trn_cores *cores, const trn_mesh *
     return TRN_OK;
 }
 
-TRNI_CORES_COLLECTIVE(all_reduce, ALL_REDUCE)
-TRNI_CORES_COLLECTIVE(all_gather, ALL_GATHER)
-TRNI_CORES_COLLECTIVE(reduce_scatter, REDUCE_SCATTER)
-TRNI_CORES_COLLECTIVE(all_to_all, ALL_TO_ALL)
-TRNI_CORES_COLLECTIVE(all_gather_v, ALL_GATHER_V)
-TRNI_CORES_COLLECTIVE(all_to_all_v, ALL_TO_ALL_V)
-TRNI_CORES_COLLECTIVE(collective_permute, PERMUTE)
-TRNI_CORES_COLLECTIVE(collective_permute_implicit, PERMUTE_IMPLICIT)
-TRNI_CORES_COLLECTIVE(collective_permute_implicit_reduce, PERMUTE_IMPLICIT_REDUCE)
+TRNI_CORES_COLLECTIVES(TRNI_CORES_COLLECTIVE)
 
 TRN_API int trn_cores_current_processing_rank_id(const trn_cores_rank *self, int iteration_id,
                                                  const trn_replica_group *replica_group, int channel_id)

@@ -13,19 +13,9 @@
 
 TRNI_FN const char *trni_cores_name(int op)
 {
-    static const char *const name[TRNI_CORES_OPS] = {
-        "core_barrier",
-        "sendrecv",
-        "all_reduce",
-        "all_gather",
-        "reduce_scatter",
-        "all_to_all",
-        "all_gather_v",
-        "all_to_all_v",
-        "collective_permute",
-        "collective_permute_implicit",
-        "collective_permute_implicit_reduce",
-    };
+#define TRNI_X(name, ...) #name,
+    static const char *const name[TRNI_CORES_OPS] = { "core_barrier", "sendrecv", TRNI_CORES_COLLECTIVES(TRNI_X) };
+#undef TRNI_X
     return (unsigned)op < TRNI_CORES_OPS ? name[op] : "nothing";
 }
 

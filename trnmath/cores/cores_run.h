@@ -24,10 +24,12 @@
             __VA_ARGS__                                                                                                \
         }                                                                                                              \
     }
-#define TRNI_CORES_COLLECTIVE_OF(name) TRNI_CORES_ORDER(name, trni_cores_more_collective, TRNI_NO_PART)
 
 TRNI_FN const trni_cores_kind *trni_cores_kind_of(int op)
 {
+#define TRNI_X(name, id, axis, check, run)                                                                             \
+    { TRNI_CORES_ORDER(#name, trni_cores_more_collective, TRNI_NO_PART), axis, trni_cores_check_##check,               \
+      trni_cores_ready_collective, trni_cores_run_##run },
     static const trni_cores_kind kind[TRNI_CORES_OPS] = {
         { TRNI_CORES_ORDER("core_barrier", NULL, { "data", offsetof(trn_cores_barrier_args, data), TRNI_ROLE_WRITE }),
           -1, trni_cores_check_barrier, trni_cores_ready_barrier, trni_cores_run_barrier },
@@ -35,25 +37,9 @@ TRNI_FN const trni_cores_kind *trni_cores_kind_of(int op)
                            { "dst", offsetof(trn_cores_sendrecv_args, dst), TRNI_ROLE_WRITE | TRNI_ROLE_SBUF },
                            { "src", offsetof(trn_cores_sendrecv_args, src), TRNI_ROLE_READ | TRNI_ROLE_SBUF }),
           0, trni_cores_check_sendrecv, trni_cores_ready_sendrecv, trni_cores_run_sendrecv },
-        { TRNI_CORES_COLLECTIVE_OF("all_reduce"), 0, trni_cores_check_same, trni_cores_ready_collective,
-          trni_cores_run_all_reduce },
-        { TRNI_CORES_COLLECTIVE_OF("all_gather"), 1, trni_cores_check_gather, trni_cores_ready_collective,
-          trni_cores_run_all_gather },
-        { TRNI_CORES_COLLECTIVE_OF("reduce_scatter"), 0, trni_cores_check_scatter, trni_cores_ready_collective,
-          trni_cores_run_reduce_scatter },
-        { TRNI_CORES_COLLECTIVE_OF("all_to_all"), -1, trni_cores_check_all_to_all, trni_cores_ready_collective,
-          trni_cores_run_all_to_all },
-        { TRNI_CORES_COLLECTIVE_OF("all_gather_v"), -1, trni_cores_check_v, trni_cores_ready_collective,
-          trni_cores_run_v },
-        { TRNI_CORES_COLLECTIVE_OF("all_to_all_v"), -1, trni_cores_check_v, trni_cores_ready_collective,
-          trni_cores_run_v },
-        { TRNI_CORES_COLLECTIVE_OF("collective_permute"), -1, trni_cores_check_permute, trni_cores_ready_collective,
-          trni_cores_run_permute },
-        { TRNI_CORES_COLLECTIVE_OF("collective_permute_implicit"), 0, trni_cores_check_ring,
-          trni_cores_ready_collective, trni_cores_run_ring },
-        { TRNI_CORES_COLLECTIVE_OF("collective_permute_implicit_reduce"), 0, trni_cores_check_ring,
-          trni_cores_ready_collective, trni_cores_run_ring },
+        TRNI_CORES_COLLECTIVES(TRNI_X)
     };
+#undef TRNI_X
     return &kind[op];
 }
 

@@ -12,20 +12,15 @@
 
 #include "../core/core_run.h"
 #include "cores_args.h"
+#include "cores_rows.h"
 
 typedef enum trni_cores_op {
     TRNI_CORES_BARRIER,
     TRNI_CORES_SENDRECV,
-    TRNI_CORES_ALL_REDUCE,
-    TRNI_CORES_ALL_GATHER,
-    TRNI_CORES_REDUCE_SCATTER,
-    TRNI_CORES_ALL_TO_ALL,
-    TRNI_CORES_ALL_GATHER_V,
-    TRNI_CORES_ALL_TO_ALL_V,
-    TRNI_CORES_PERMUTE,
-    TRNI_CORES_PERMUTE_IMPLICIT,
-    TRNI_CORES_PERMUTE_IMPLICIT_REDUCE,
-    TRNI_CORES_OPS
+#define TRNI_X(name, id, ...) TRNI_CORES_##id,
+    TRNI_CORES_COLLECTIVES(TRNI_X)
+#undef TRNI_X
+        TRNI_CORES_OPS
 } trni_cores_op;
 
 typedef enum trni_cores_state {
