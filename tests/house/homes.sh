@@ -89,7 +89,7 @@ checked
 grep -q 'rows of TRNI_FORMATS stand in the order of trn_format' "$scratch/log" ||
     fail_log "$scratch/log" 'a row of TRNI_FORMATS is missing, and the compiler does not say so'
 
-# ---- no other header has a list of them: ten formats, or fifteen instructions, in code ----
+# ---- no other header has a list of them: nine formats, or twelve instructions, in code ----
 
 sed -n 's/^    X(\([A-Z0-9_]*\), ".*/TRN_\1/p' "$root/trnmath/trn_format.h" >"$scratch/formats"
 sed -n 's/^    X(\([a-z0-9_]*\), .*/\1/p' "$root/trnmath/core/core_rows.h" >"$scratch/instructions"
@@ -126,6 +126,16 @@ lists() {
         }') >"$scratch/list"
     fail_each "$scratch/list" "%s: a list beside $*, which it should read"
 }
-lists "$scratch/formats" 10 trn_format.h
-lists "$scratch/instructions" 15 core/core_rows.h machine/engine_cycles.h
+lists "$scratch/formats" 9 trn_format.h
+lists "$scratch/instructions" 12 core/core_rows.h machine/engine_cycles.h
+
+# ---- the page of formats has the names of each row; integers share one, and configurable FP8 has none ----
+
+checked
+sed -n 's/^    X(\([A-Z0-9_]*\), "\([^"]*\)", "\([^"]*\)", "\([^"]*\)".*/TRN_\1|\2|\3|\4/p' \
+    "$root/trnmath/trn_format.h" | grep -v -e '^TRN_[IU][0-9]' -e '^TRN_CFP8' | sort >"$scratch/rows"
+sed -n 's/^| `\(TRN_[A-Z0-9_]*\)` |/\1|/p' "$root/trnmath/formats.md" | sed 's/[*]//g; s/ (NKI)//; s/ *| */|/g' |
+    cut -d'|' -f1-4 | sort >"$scratch/page"
+comm -23 "$scratch/rows" "$scratch/page" >"$scratch/list"
+fail_each "$scratch/list" 'trnmath/formats.md does not say what the row of trn_format.h does: %s'
 finish
