@@ -85,44 +85,19 @@ TRNI_FN trn_tensor trni_indirect_dummy(const trn_core *core, const trn_indirect_
 
 /* ---- which instructions, which operands ---- */
 
-enum {
-    TRNI_ON_VECTOR = 1 << TRN_ENGINE_VECTOR,
-    TRNI_ON_SCALAR = 1 << TRN_ENGINE_SCALAR,
-    TRNI_ON_GPSIMD = 1 << TRN_ENGINE_GPSIMD,
-    TRNI_ON_TENSOR = 1 << TRN_ENGINE_TENSOR
-};
-
-/* operand: dst first, then the one whose place decides where dst's index begins. */
-typedef struct trni_indirect_rule {
-    int order;
-    unsigned engines;
-    const char *operand[TRNI_INDIRECT_OPERANDS];
-} trni_indirect_rule;
-
-TRNI_FN const trni_indirect_rule *trni_indirect_rule_of(const trni_issue *issue)
+/* The operand of a row whose place decides where dst's index begins: the first input that may be an indirect view. */
+TRNI_FN const char *trni_indirect_source(const trni_order *order)
 {
-    static const trni_indirect_rule row[] = {
-        { TRNI_ORDER_nc_matmul, TRNI_ON_TENSOR, { "dst", "stationary", "moving", NULL, NULL } },
-        { TRNI_ORDER_nc_matmul_mx,
-          TRNI_ON_TENSOR,
-          { "dst", "stationary", "moving", "stationary_scale", "moving_scale" } },
-        { TRNI_ORDER_tensor_copy, TRNI_ON_VECTOR | TRNI_ON_SCALAR, { "dst", "src", NULL, NULL, NULL } },
-        { TRNI_ORDER_tensor_copy_predicated, TRNI_ON_VECTOR, { "dst", "predicate", NULL, NULL, NULL } },
-        { TRNI_ORDER_tensor_tensor, TRNI_ON_VECTOR | TRNI_ON_GPSIMD, { "dst", "data1", NULL, NULL, NULL } },
-        { TRNI_ORDER_tensor_scalar,
-          TRNI_ON_VECTOR | TRNI_ON_SCALAR | TRNI_ON_GPSIMD,
-          { "dst", "data", NULL, NULL, NULL } },
-        { TRNI_ORDER_tensor_reduce, TRNI_ON_VECTOR, { "dst", "data", NULL, NULL, NULL } },
-        { TRNI_ORDER_tensor_scalar_reduce, TRNI_ON_VECTOR, { "dst", "data", NULL, NULL, NULL } },
-        { TRNI_ORDER_tensor_scalar_cumulative, TRNI_ON_VECTOR, { "dst", "src", NULL, NULL, NULL } },
-        { TRNI_ORDER_exponential, TRNI_ON_VECTOR, { "dst", "src", NULL, NULL, NULL } },
-        { TRNI_ORDER_activation, TRNI_ON_SCALAR, { "dst", "src", NULL, NULL, NULL } },
-        { TRNI_ORDER_activation_reduce, TRNI_ON_SCALAR, { "dst", "src", NULL, NULL, NULL } },
-        { TRNI_ORDER_activate2, TRNI_ON_SCALAR, { "dst", "src", NULL, NULL, NULL } },
-    };
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-        if (issue->order == trni_order_of(row[i].order)) return &row[i];
-    return NULL;
+    int i = 0;
+    while (!(order->part[i].role & TRNI_ROLE_INDIRECT) || (order->part[i].role & TRNI_ROLE_WRITE)) i++;
+    return order->part[i].name;
+}
+
+/* All engines that an instruction has, but GpSimdE not for copies (documented). */
+TRNI_FN bool trni_indirect_follows(const trni_issue *issue)
+{
+    if (issue->order == trni_order_of(TRNI_ORDER_tensor_copy) && issue->engine == TRN_ENGINE_GPSIMD) return false;
+    return issue->engine == TRN_ENGINE_TENSOR || trni_issue_rule(issue) != TRN_RULE_NONE;
 }
 
 /* ---- among the operands of an instruction ---- */
@@ -160,28 +135,19 @@ TRNI_FN const trni_indirect_view *trni_indirect_view_of(trni_issue *issue, const
     return same ? view : NULL;
 }
 
-TRNI_FN bool trni_indirect_takes(const trni_indirect_rule *rule, const char *operand)
-{
-    for (int i = 0; rule && i < TRNI_INDIRECT_OPERANDS && rule->operand[i]; i++)
-        if (!strcmp(rule->operand[i], operand)) return true;
-    return false;
-}
-
 TRNI_FN bool trni_indirect_is_scale(const trni_core_operand *s) { return strstr(s->name, "_scale") != NULL; }
 
 /* Puts tiles in the places of indirect views. */
 TRNI_DRIVER void trni_indirect_find(trni_issue *issue)
 {
     trni_indirect *const in = issue->core->indirect;
-    const trni_indirect_rule *rule = NULL;
     in->operands = 0;
     for (int i = 0; i < issue->count && !issue->core->failure.status; i++) {
         trni_core_operand *const s = &issue->operand[i];
         if (!trni_indirect_owns(issue->core, s->view)) continue;
         const trni_indirect_view *const view = trni_indirect_view_of(issue, s);
         if (!view) return;
-        if (!rule) rule = trni_indirect_rule_of(issue);
-        if (!trni_indirect_takes(rule, s->name)) {
+        if (!(s->role & TRNI_ROLE_INDIRECT)) {
             trni_fail(&issue->core->failure, TRN_EINVAL, "%s is an indirect view, which this operand cannot be",
                       s->name);
             return;
@@ -229,9 +195,8 @@ TRNI_DRIVER trn_status trni_indirect_index(trni_issue *issue, trni_indirect_oper
 TRNI_DRIVER trn_status trni_indirect_place(const trni_issue *issue, const trni_indirect_operand *o)
 {
     trn_error *const error = &issue->core->failure;
-    const trni_indirect_rule *const rule = trni_indirect_rule_of(issue);
     const trni_core_operand *const s = &issue->operand[o->operand], *const index = &issue->operand[o->index];
-    const trni_core_operand *const source = trni_indirect_named(issue, rule->operand[1]);
+    const trni_core_operand *const source = trni_indirect_named(issue, trni_indirect_source(issue->order));
     const char *whose = s->name;
     int64_t start = s->at.p - (trni_indirect_is_scale(s) ? s->at.p % TRNI_QUADRANT : 0);
     if (index->at.p % TRNI_QUADRANT)
@@ -322,10 +287,9 @@ TRNI_DRIVER trn_status trni_indirect_special(const trni_issue *issue)
 TRNI_DRIVER trn_status trni_indirect_check(trni_issue *issue)
 {
     trni_indirect *const in = issue->core->indirect;
-    const trni_indirect_rule *const rule = trni_indirect_rule_of(issue);
     trn_error *const error = &issue->core->failure;
     trn_status status = TRN_OK;
-    if (!(rule->engines >> issue->engine & 1))
+    if (!trni_indirect_follows(issue))
         return trni_fail(error, TRN_EINVAL, "%s is an indirect view, which engine %s does not follow here",
                          issue->operand[in->operand[0].operand].name, trn_engine_name(issue->engine));
     for (int i = 0; i < in->operands && !status; i++) status = trni_indirect_index(issue, &in->operand[i]);

@@ -21,7 +21,8 @@ typedef enum trni_role {
     TRNI_ROLE_SCATTERED = 16, /* written in places that data decide */
     TRNI_ROLE_SBUF = 32,      /* must lie there */
     TRNI_ROLE_PSUM = 64,      /* must lie there, and (before Trainium3) in one bank */
-    TRNI_ROLE_EITHER = 128    /* at most one such input lies in PSUM */
+    TRNI_ROLE_EITHER = 128,   /* at most one such input lies in PSUM */
+    TRNI_ROLE_INDIRECT = 256  /* may be an indirect view */
 } trni_role;
 
 /* An operand, found. */

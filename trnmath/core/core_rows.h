@@ -13,7 +13,8 @@
  *                   state    where the args have the registers of an engine: V, S, or V and G
  *                   command  where they say what becomes of sums in registers, and what is meant by default
  *     operands  outputs first; at most 7: W is written, R read, E read (not two of these in PSUM), C a column that is
- *               read, O a column that is written, G gathered, S scattered, IN read from SBUF, OUT written to PSUM
+ *               read, O a column that is written, G gathered, S scattered, IN read from SBUF, OUT written to PSUM;
+ *               with _I: it may be an indirect view (trn_core_indirect)
  *
  * KNOWN FROM: NKI's instruction pages, for memories and engines (documented).
  */
@@ -23,11 +24,11 @@
 #define TRNI_INSTRUCTIONS(X)                                                                                           \
     X(nc_matmul, FULL, TENSOR, TRNI_OWN, PRODUCT,                                                                      \
       TRNI_WITH_HOOKS(TRNI_TENSOR(trni_more_nc_matmul, trni_request_nc_matmul)),                                       \
-      TRNI_OUT(nc_matmul, dst), TRNI_IN(nc_matmul, stationary), TRNI_IN(nc_matmul, moving))                            \
+      TRNI_OUT_I(nc_matmul, dst), TRNI_IN_I(nc_matmul, stationary), TRNI_IN_I(nc_matmul, moving))                      \
     X(nc_matmul_mx, FULL, TENSOR, TRNI_OWN, STRICT,                                                                    \
       TRNI_WITH_HOOKS(TRNI_TENSOR(trni_more_nc_matmul_mx, trni_request_nc_matmul_mx)),                                 \
-      TRNI_OUT(nc_matmul_mx, dst), TRNI_IN(nc_matmul_mx, stationary), TRNI_IN(nc_matmul_mx, moving),                   \
-      TRNI_IN(nc_matmul_mx, stationary_scale), TRNI_IN(nc_matmul_mx, moving_scale))                                    \
+      TRNI_OUT_I(nc_matmul_mx, dst), TRNI_IN_I(nc_matmul_mx, stationary), TRNI_IN_I(nc_matmul_mx, moving),             \
+      TRNI_IN_I(nc_matmul_mx, stationary_scale), TRNI_IN_I(nc_matmul_mx, moving_scale))                                \
     X(nc_matmul_sparse, FULL, TENSOR, TRNI_OWN, STRICT,                                                                \
       TRNI_WITH_HOOKS(TRNI_TENSOR(trni_more_nc_matmul_sparse, trni_request_nc_matmul_sparse)),                         \
       TRNI_OUT(nc_matmul_sparse, dst), TRNI_IN(nc_matmul_sparse, stationary), TRNI_IN(nc_matmul_sparse, tags),         \
@@ -36,21 +37,21 @@
       TRNI_OUT(nc_transpose, dst), TRNI_IN(nc_transpose, data))                                                        \
     X(tensor_tensor, FULL, VECTOR, TRNI_COST(TENSOR_TENSOR, NONE, GPSIMD_TENSOR_TENSOR), ELEMENTS,                     \
       TRNI_WITH_HOOKS(TRNI_HOOKS(NULL, trni_choose_tensor_tensor, trni_tune_tensor_tensor, NULL)),                     \
-      TRNI_W(tensor_tensor, dst), TRNI_E(tensor_tensor, data1), TRNI_E(tensor_tensor, data2))                          \
+      TRNI_W_I(tensor_tensor, dst), TRNI_E_I(tensor_tensor, data1), TRNI_E(tensor_tensor, data2))                      \
     X(tensor_scalar, FULL, VECTOR, TRNI_COST(TENSOR_SCALAR, SCALAR_TENSOR_SCALAR, GPSIMD_TENSOR_SCALAR), ELEMENTS,     \
       TRNI_WITH_HOOKS(TRNI_HOOKS(NULL, trni_choose_tensor_scalar, trni_tune_tensor_scalar, NULL)),                     \
-      TRNI_W(tensor_scalar, dst), TRNI_R(tensor_scalar, data), TRNI_C(tensor_scalar, operand0_tile),                   \
+      TRNI_W_I(tensor_scalar, dst), TRNI_R_I(tensor_scalar, data), TRNI_C(tensor_scalar, operand0_tile),               \
       TRNI_C(tensor_scalar, operand1_tile))                                                                            \
     X(scalar_tensor_tensor, FULL, VECTOR, TRNI_ON_V(SCALAR_TENSOR_TENSOR), ELEMENTS,                                   \
       TRNI_WITH_HOOKS(TRNI_TUNE(trni_tune_scalar_tensor_tensor)),                                                      \
       TRNI_W(scalar_tensor_tensor, dst), TRNI_E(scalar_tensor_tensor, data),                                           \
       TRNI_C(scalar_tensor_tensor, operand0_tile), TRNI_E(scalar_tensor_tensor, operand1))                             \
     X(tensor_copy, FULL, VECTOR, TRNI_COST(TENSOR_COPY, SCALAR_COPY, GPSIMD_COPY), ELEMENTS, TRNI_PLAIN,               \
-      TRNI_W(tensor_copy, dst), TRNI_R(tensor_copy, src))                                                              \
+      TRNI_W_I(tensor_copy, dst), TRNI_R_I(tensor_copy, src))                                                          \
     X(tensor_copy_predicated, FULL, VECTOR, TRNI_ON_V(TENSOR_COPY_PREDICATED), CHOSEN,                                 \
       TRNI_WITH_HOOKS(TRNI_HOOKS(NULL, NULL, NULL, trni_scatter_predicated)),                                          \
-      TRNI_S(tensor_copy_predicated, dst), TRNI_E(tensor_copy_predicated, src),                                        \
-      TRNI_E(tensor_copy_predicated, predicate))                                                                       \
+      TRNI_S_I(tensor_copy_predicated, dst), TRNI_E(tensor_copy_predicated, src),                                      \
+      TRNI_E_I(tensor_copy_predicated, predicate))                                                                     \
     X(memset, FULL, VECTOR, TRNI_COST(MEMSET, NONE, GPSIMD_COPY), STRICT,                                              \
       TRNI_WITH_HOOKS(TRNI_TUNE(trni_tune_memset)),                                                                    \
       TRNI_W(memset, dst))                                                                                             \
@@ -58,22 +59,22 @@
       TRNI_W(reciprocal, dst), TRNI_R(reciprocal, data))                                                               \
     X(tensor_reduce, FULL, VECTOR, TRNI_ON_V(TENSOR_REDUCE), SUMS,                                                     \
       TRNI_WITH_HOOKS(TRNI_TUNE(trni_tune_tensor_reduce)),                                                             \
-      TRNI_W(tensor_reduce, dst), TRNI_R(tensor_reduce, data))                                                         \
+      TRNI_W_I(tensor_reduce, dst), TRNI_R_I(tensor_reduce, data))                                                     \
     X(tensor_scalar_reduce, FULL, VECTOR, TRNI_ON_V(TENSOR_SCALAR_REDUCE), SUMS,                                       \
       TRNI_WITH_SUMS(TRNI_STATE_V(tensor_scalar_reduce), TRNI_COMMAND(tensor_scalar_reduce, RESET_REDUCE)),            \
-      TRNI_W(tensor_scalar_reduce, dst), TRNI_R(tensor_scalar_reduce, data),                                           \
+      TRNI_W_I(tensor_scalar_reduce, dst), TRNI_R_I(tensor_scalar_reduce, data),                                       \
       TRNI_C(tensor_scalar_reduce, operand0_tile), TRNI_O(tensor_scalar_reduce, reduce_res),                           \
       TRNI_C(tensor_scalar_reduce, reduce_init_tile))                                                                  \
     X(tensor_scalar_cumulative, FULL, VECTOR, TRNI_ON_V(TENSOR_SCALAR_CUMULATIVE), STRICT,                             \
       TRNI_WITH_STATE(TRNI_STATE_V(tensor_scalar_cumulative)),                                                         \
-      TRNI_W(tensor_scalar_cumulative, dst), TRNI_R(tensor_scalar_cumulative, src),                                    \
+      TRNI_W_I(tensor_scalar_cumulative, dst), TRNI_R_I(tensor_scalar_cumulative, src),                                \
       TRNI_C(tensor_scalar_cumulative, imm0_tile), TRNI_C(tensor_scalar_cumulative, imm1_tile))                        \
     X(tensor_tensor_scan, FULL, VECTOR, TRNI_ON_V(TENSOR_TENSOR_SCAN), SUMS, TRNI_PLAIN,                               \
       TRNI_W(tensor_tensor_scan, dst), TRNI_E(tensor_tensor_scan, data0), TRNI_E(tensor_tensor_scan, data1),           \
       TRNI_C(tensor_tensor_scan, initial_tile))                                                                        \
     X(exponential, FULL, VECTOR, TRNI_ON_V(EXPONENTIAL), ELEMENTS,                                                     \
       TRNI_WITH_SUMS(TRNI_STATE_V(exponential), TRNI_COMMAND(exponential, IDLE)),                                      \
-      TRNI_W(exponential, dst), TRNI_R(exponential, src), TRNI_C(exponential, max_value_tile),                         \
+      TRNI_W_I(exponential, dst), TRNI_R_I(exponential, src), TRNI_C(exponential, max_value_tile),                     \
       TRNI_O(exponential, reduce_res), TRNI_C(exponential, reduce_init_tile))                                          \
     X(range_select, FULL, VECTOR, TRNI_ON_V(RANGE_SELECT), DATA,                                                       \
       TRNI_WITH_SUMS(TRNI_STATE_V(range_select), TRNI_COMMAND(range_select, RESET_REDUCE)),                            \
@@ -119,18 +120,18 @@
     X(activation, FULL, SCALAR, TRNI_COST(NONE, ACTIVATION, NONE), ELEMENTS,                                           \
       TRNI_WITH(TRNI_HOOKS(trni_more_activation, NULL, trni_tune_activation, NULL),                                    \
                 TRNI_STATE_S(activation), TRNI_COMMAND(activation, IDLE)),                                             \
-      TRNI_W(activation, dst), TRNI_R(activation, src), TRNI_C(activation, scale_tile),                                \
+      TRNI_W_I(activation, dst), TRNI_R_I(activation, src), TRNI_C(activation, scale_tile),                            \
       TRNI_C(activation, bias_tile), TRNI_C(activation, param_tile), TRNI_O(activation, reduce_res))                   \
     X(activation_reduce, FULL, SCALAR, TRNI_COST(NONE, ACTIVATION, NONE), SUMS,                                        \
       TRNI_WITH(TRNI_HOOKS(trni_more_activation, NULL, trni_tune_activation, NULL),                                    \
                 TRNI_STATE_S(activation_reduce), TRNI_COMMAND(activation_reduce, RESET_REDUCE)),                       \
-      TRNI_W(activation_reduce, dst), TRNI_R(activation_reduce, src), TRNI_C(activation_reduce, scale_tile),           \
+      TRNI_W_I(activation_reduce, dst), TRNI_R_I(activation_reduce, src), TRNI_C(activation_reduce, scale_tile),       \
       TRNI_C(activation_reduce, bias_tile), TRNI_C(activation_reduce, param_tile),                                     \
       TRNI_O(activation_reduce, reduce_res))                                                                           \
     X(activate2, FULL, SCALAR, TRNI_COST(NONE, ACTIVATE2, NONE), ELEMENTS,                                             \
       TRNI_WITH(TRNI_HOOKS(trni_more_activate2, NULL, trni_tune_activate2, NULL),                                      \
                 TRNI_STATE_S(activate2), TRNI_COMMAND(activate2, IDLE)),                                               \
-      TRNI_W(activate2, dst), TRNI_R(activate2, src), TRNI_C(activate2, imm0_tile), TRNI_C(activate2, imm1_tile),      \
+      TRNI_W_I(activate2, dst), TRNI_R_I(activate2, src), TRNI_C(activate2, imm0_tile), TRNI_C(activate2, imm1_tile),  \
       TRNI_C(activate2, relu_param_tile), TRNI_O(activate2, reduce_res))                                               \
     X(iota, FULL, GPSIMD, TRNI_ON_G(IOTA), STRICT, TRNI_PLAIN,                                                         \
       TRNI_W(iota, dst))                                                                                               \

@@ -211,10 +211,9 @@ TRNI_FN void trni_work_add(trn_engine_work *work, const trni_core_operand *s)
 
 TRNI_FN void trni_issue_work(const trni_issue *issue, trn_engine_work *work)
 {
-    static const int place[TRN_ENGINE_COUNT] = { -1, -1, 0, 1, 2, -1 }; /* of trni_order.rule */
     memset(work, 0, sizeof *work);
     work->generation = issue->core->spec->generation;
-    work->rule = issue->order->rule[place[issue->engine]];
+    work->rule = trni_issue_rule(issue);
     work->all_16bit = work->all_fast = work->all_bf16 = true;
     for (int i = 0; i < issue->count; i++)
         if (issue->operand[i].allocation && !(issue->operand[i].role & TRNI_ROLE_COLUMN))

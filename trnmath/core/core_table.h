@@ -82,6 +82,13 @@ TRNI_FN void trni_issue_add(trni_issue *issue, const char *name, const trn_tenso
         trni_core_operand_begin(&issue->operand[issue->count++], name, view, role);
 }
 
+/* Of VectorE, ScalarE or GpSimdE, which runs it. */
+TRNI_FN trn_rule trni_issue_rule(const trni_issue *issue)
+{
+    static const int place[TRN_ENGINE_COUNT] = { -1, -1, 0, 1, 2, -1 };
+    return issue->order->rule[place[issue->engine]];
+}
+
 /* ---- operands that no part names ---- */
 
 /* An output that is an input too. */
@@ -550,6 +557,13 @@ TRNI_FN void trni_move_dma_compute(const trni_issue *issue, trn_dma_work *work)
 #define TRNI_S(args, field) TRNI_PART(args, field, TRNI_ROLE_WRITE | TRNI_ROLE_SCATTERED)
 #define TRNI_IN(args, field) TRNI_PART(args, field, TRNI_ROLE_READ | TRNI_ROLE_SBUF)
 #define TRNI_OUT(args, field) TRNI_PART(args, field, TRNI_ROLE_WRITE | TRNI_ROLE_PSUM)
+
+#define TRNI_R_I(args, field) TRNI_PART(args, field, TRNI_ROLE_READ | TRNI_ROLE_INDIRECT)
+#define TRNI_W_I(args, field) TRNI_PART(args, field, TRNI_ROLE_WRITE | TRNI_ROLE_INDIRECT)
+#define TRNI_E_I(args, field) TRNI_PART(args, field, TRNI_ROLE_READ | TRNI_ROLE_EITHER | TRNI_ROLE_INDIRECT)
+#define TRNI_S_I(args, field) TRNI_PART(args, field, TRNI_ROLE_WRITE | TRNI_ROLE_SCATTERED | TRNI_ROLE_INDIRECT)
+#define TRNI_IN_I(args, field) TRNI_PART(args, field, TRNI_ROLE_READ | TRNI_ROLE_SBUF | TRNI_ROLE_INDIRECT)
+#define TRNI_OUT_I(args, field) TRNI_PART(args, field, TRNI_ROLE_WRITE | TRNI_ROLE_PSUM | TRNI_ROLE_INDIRECT)
 
 #define TRNI_NO_PART                                                                                                   \
     {                                                                                                                  \
