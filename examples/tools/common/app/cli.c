@@ -318,13 +318,11 @@ bool app_parse_numerics(const char *text, trn_numerics *numerics, char *why)
 
 bool app_parse_isa(const char *name, trn_isa *isa, char *why)
 {
-    const trn_isa found = trn_isa_from_name(name);
-    const char *known[TRN_ISA_COUNT];
-    for (int i = 0; i < TRN_ISA_COUNT; i++) known[i] = trn_isa_text((trn_isa)i);
-    app_offer(known, TRN_ISA_COUNT);
-    if (found == TRN_ISA_COUNT)
-        return app_refuse(why, "expected portable, avx2, avx512, neon, avx512-bf16, amx, amx-emulated, pairs-emulated "
-                               "or auto");
+    const char *known[TRN_ISA_COUNT]; /* auto is the last */
+    for (int i = 0; i < TRN_ISA_COUNT; i++) known[i] = trn_isa_text((trn_isa)((i + 1) % TRN_ISA_COUNT));
+    const int at = app_parse_word(name, known, TRN_ISA_COUNT, why);
+    if (at < 0) return false;
+    const trn_isa found = (trn_isa)((at + 1) % TRN_ISA_COUNT);
     if (found != TRN_ISA_AUTO && !trn_isa_supported(found)) return app_refuse(why, "this host does not have it");
     *isa = found;
     return true;
