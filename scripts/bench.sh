@@ -34,8 +34,8 @@ if [ "${1:-}" = compile ]; then
     (need libxxhash-dev libstb-dev) || true # peers: the table says which of them are left out
     exec sh "$root/bench/speed/compile_speed.sh" "$@"
 fi
-need gcc clang cmake make pkgconf libopenblas-dev libdnnl-dev libxsmm-dev libcjson-dev zlib1g-dev libpcre2-dev \
-    libmpfr-dev libsleef-dev
+need gcc clang cmake make pkgconf libopenblas-dev libdnnl-dev libxsmm-dev libcjson-dev zlib1g-dev \
+    libpcre2-dev libutf8proc-dev libmpfr-dev libsleef-dev
 
 build=$root/.build/bench
 if [ "${1:-}" = kernels ]; then

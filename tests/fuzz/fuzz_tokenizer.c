@@ -11,7 +11,7 @@
 
 #include "fuzz/fail.h"
 
-#if defined(HAVE_CJSON) && defined(HAVE_PCRE2)
+#if defined(HAVE_CJSON) && defined(HAVE_PCRE2) && defined(HAVE_UTF8PROC)
 
 #include "io/tokenizer.h"
 
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 
 int main(void)
 {
-    printf("cJSON or PCRE2 is not installed: tokenizers are not read\n");
+    printf("cJSON, PCRE2 or utf8proc is not installed: tokenizers are not read\n");
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* test_tokenizer.c - tokenizer.json: what is read, what is refused; patterns; NFC; the tables of characters.
+/* test_tokenizer.c - tokenizer.json: what is read, what is refused; patterns; NFC; the classes of all characters.
  * SPDX-License-Identifier: MIT
  *
  * Whole texts are held against tests/cli/lib/tokenizer.py, an independent reading of the definitions.
@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-#if defined(HAVE_CJSON) && defined(HAVE_PCRE2)
+#if defined(HAVE_CJSON) && defined(HAVE_PCRE2) && defined(HAVE_UTF8PROC)
 
 #include "io/tokenizer.h"
 #include "scratch.h"
@@ -117,6 +117,7 @@ static void nfc_orders_and_composes(void **state)
         { "\xe2\x84\xab", "\xc3\x85" },
         { "\xe0\xa5\x98", "\xe0\xa4\x95\xe0\xa4\xbc" },
         { "\xcd\x84", "\xcc\x88\xcc\x81" },
+        { "\xea\xb0\x80\xe1\x86\xa7", "\xea\xb0\x80\xe1\x86\xa7" }, /* U+11A7 ends no syllable */
     };
     (void)state;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
@@ -126,6 +127,22 @@ static void nfc_orders_and_composes(void **state)
         if (length != strlen(row[i].nfc) || memcmp(nfc, row[i].nfc, length) != 0) fail_msg("row %zu", i);
         free(nfc);
     }
+}
+
+/* A million marks are no more work each than two. */
+static void long_runs_of_marks(void **state)
+{
+    enum { PAIRS = 500000 };
+    static char text[4 * PAIRS];
+    size_t length;
+    (void)state;
+    for (int i = 0; i < PAIRS; i++) memcpy(text + 4 * i, "\xcc\x81\xcc\xa3", 4); /* classes 230 and 220 */
+    unsigned char *nfc = uc_nfc(text, sizeof text, &length);
+    assert_non_null(nfc);
+    assert_int_equal(length, sizeof text);
+    for (int i = 0; i < 2 * PAIRS; i++)
+        if (nfc[2 * i] != 0xcc || nfc[2 * i + 1] != (i < PAIRS ? 0xa3 : 0x81)) fail_msg("mark %d is elsewhere", i);
+    free(nfc);
 }
 
 static void what_is_refused(void **state)
@@ -273,33 +290,73 @@ static void same_as_python(const char *name)
     tok_close(&t);
 }
 
+static bool python(void)
+{
+    const bool there = system("python3 -c '' 2>/dev/null") == 0;
+    if (!there) print_message("SKIP unicode: no python3\n");
+    return there;
+}
+
 static void texts_as_python_has_them(void **state)
 {
     static const char *const name[] = { "gpt2", "llama3", "qwen2", "o200k", "tekken", "deepseek" };
     char command[1024];
     (void)state;
-    if (system("python3 -c 'import sys, unicodedata; sys.exit(unicodedata.unidata_version != \"" UC_VERSION "\")' "
-               "2>/dev/null") != 0) {
-        print_message("SKIP unicode: no python3 with Unicode " UC_VERSION "\n");
-        return;
-    }
+    if (!python()) return;
     snprintf(command, sizeof command, "python3 '%s/tests/cli/lib/tokenizer.py' '%s'", TRN_SOURCE_DIR, folder);
     assert_int_equal(system(command), 0);
     for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) same_as_python(name[i]);
 }
 
-/* The committed tables are what the script makes, where Python has the same Unicode. */
-static void tables_are_made(void **state)
+/* ---- all characters, as Python has them ---- */
+
+enum { CLASSES = 11 };
+static const char *const class_name[CLASSES] = { "Lu", "Ll", "Lt", "Lm", "Lo", "M", "N", "P", "S", "Z", "C" };
+
+static void check_character(cut_pattern *classes, unsigned code, const char *class, const char *nfc)
 {
-    (void)state;
-    if (system("python3 -c 'import sys, unicodedata; sys.exit(unicodedata.unidata_version != \"" UC_VERSION "\")' "
-               "2>/dev/null") != 0) {
-        print_message("SKIP unicode: no python3 with Unicode " UC_VERSION "\n");
-        return;
+    unsigned char text[4];
+    char got[32] = "";
+    size_t length;
+    uint64_t steps = UINT32_MAX;
+    const size_t size = (size_t)utf8proc_encode_char((int32_t)code, text);
+    for (int i = 0; i < CLASSES; i++) {
+        const bool expected = strcmp(class, class_name[i]) == 0;
+        if (!expected && code % CLASSES != (unsigned)i) continue; /* one of the others, each in its turn */
+        if ((cut_match(&classes[i], text, size, 0, &steps) == size) != expected)
+            fail_msg("U+%04X is %s, \\p{%s} says otherwise", code, class, class_name[i]);
     }
-    if (system("python3 '" TRN_SOURCE_DIR "/scripts/unicode_tables.py' | cmp - '" TRN_SOURCE_DIR
-               "/examples/tools/common/io/unicode_data.h'") != 0)
-        fail_msg("examples/tools/common/io/unicode_data.h is not what scripts/unicode_tables.py makes");
+    unsigned char *made = uc_nfc(text, size, &length);
+    assert_non_null(made);
+    for (size_t i = 0; i < length; i++) snprintf(got + 2 * i, 3, "%02x", made[i]);
+    free(made);
+    if (strcmp(got, nfc) != 0) fail_msg("U+%04X becomes %s, expected %s", code, got, nfc);
+}
+
+static void characters_as_python_has_them(void **state)
+{
+    char command[1024], version[64] = "", line[128], wrong[CUT_WRONG];
+    cut_pattern classes[CLASSES];
+    (void)state;
+    if (!python()) return;
+    assert_true(pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, version) > 0);
+    for (int i = 0; i < CLASSES; i++) {
+        snprintf(line, sizeof line, "\\p{%s}", class_name[i]);
+        assert_true(cut_compile(line, &classes[i], wrong));
+    }
+    snprintf(command, sizeof command, "python3 '%s/tests/cli/lib/characters.py' %s", TRN_SOURCE_DIR, version);
+    FILE *in = popen(command, "r");
+    assert_non_null(in);
+    int count = 0;
+    for (; fgets(line, sizeof line, in); count++) {
+        unsigned code;
+        char class[3], nfc[32];
+        assert_int_equal(sscanf(line, "%x %2s %31s", &code, class, nfc), 3);
+        check_character(classes, code, class, nfc);
+    }
+    assert_int_equal(pclose(in), 0);
+    assert_true(count > 150000);
+    for (int i = 0; i < CLASSES; i++) cut_free(&classes[i]);
 }
 
 int main(void)
@@ -307,11 +364,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merges_go_by_rank),       cmocka_unit_test(pieces_come_from_patterns),
         cmocka_unit_test(added_tokens_come_first), cmocka_unit_test(nfc_composes),
-        cmocka_unit_test(nfc_orders_and_composes),
+        cmocka_unit_test(nfc_orders_and_composes), cmocka_unit_test(long_runs_of_marks),
         cmocka_unit_test(what_is_refused),         cmocka_unit_test(texts_that_cannot_be),
         cmocka_unit_test(patterns),                cmocka_unit_test(what_is_no_pattern),
-        cmocka_unit_test(no_pattern_runs_for_ever),
-        cmocka_unit_test(tables_are_made),         WRITES(texts_as_python_has_them),
+        cmocka_unit_test(no_pattern_runs_for_ever), cmocka_unit_test(characters_as_python_has_them),
+        WRITES(texts_as_python_has_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
@@ -320,7 +377,7 @@ int main(void)
 
 int main(void)
 {
-    printf("cJSON or PCRE2 is not installed: tokenizers are not read\n");
+    printf("cJSON, PCRE2 or utf8proc is not installed: tokenizers are not read\n");
     return 0;
 }
 
