@@ -5,7 +5,7 @@
 set -u
 lib=$(CDPATH= cd -- "$(dirname -- "$0")/lib" && pwd)
 program=$1/modelrun
-[ -x "$program" ] || { echo "SKIP modelrun: it was not built (cJSON, zlib, PCRE2 or utf8proc is not installed)"; exit 0; }
+[ -x "$program" ] || { echo "SKIP modelrun: it was not built (a library of its row in list.txt is missing)"; exit 0; }
 . "$lib/program.sh"
 OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
