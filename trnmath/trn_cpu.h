@@ -333,15 +333,16 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
  * pointers, so no caller swallows them, and `inline` only lets a file that never uses them compile fast at -O0. The
  * bits do not depend on any of it: bodies use fmaf or proven-exact products.
  *
- * Every kernel costs whoever includes it 5 to 30 ms, so there are no more of them than pay:
+ * Every kernel costs whoever includes it 5 to 30 ms, so there are no more of them than pay. The rows of the table below:
  *     TRNI_DISPATCH          portable, AVX2, AVX-512
- *     TRNI_DISPATCH_AVX2     portable, AVX2: AVX-512 hosts run the AVX2 kernel; for what is rare, or waits for memory
- *     TRNI_DISPATCH_ONE      portable only: for what hardly anybody asks for
+ *     TRNI_DISPATCH_AVX2     AVX-512 hosts run the AVX2 kernel: for what is rare, or waits for memory
+ *     TRNI_DISPATCH_ONE      for what hardly anybody asks for
  *     TRNI_DISPATCH_BESIDE   portable only where kernels in intrinsics do the rest, else as TRNI_DISPATCH
  *     TRNI_DISPATCH_BESIDE_AVX512   as TRNI_DISPATCH_AVX2 where AVX-512 intrinsics do most of it, else all
- *     TRNI_DISPATCH_FAST     none that is portable on x86-64: its _for gives NULL there, and the caller has another way
- *     TRNI_DISPATCH_FAST_AVX2   the same, without AVX-512
- *     TRNI_DISPATCH_ISA      as TRNI_DISPATCH_FAST, for bodies whose shape depends on the instruction set
+ *     TRNI_DISPATCH_FAST, TRNI_DISPATCH_FAST_AVX2   none that is portable on x86-64: _for gives NULL there, and the
+ *                            caller has another way
+ *     TRNI_DISPATCH_ISA      as TRNI_DISPATCH_FAST, for bodies whose shape depends on the instruction set: a constant,
+ *                            which comes before the arguments
  *
  * gcc at -O2 does not vectorise such loops on its own, hence optimize("O3") (measured: 0.76 -> 5.6 Gelem/s), less the
  * passes that straight loops gain nothing from (together a fifth of the time; the streams of single rows gain a tenth
@@ -414,57 +415,49 @@ enum { TRNI_LINE = 64 }; /* bytes of one */
         (void)isa; /* on aarch64 the baseline is NEON already */                                                       \
         return choice;                                                                                                 \
     }
-#define TRNI_DISPATCH_ONE(name, params, args)                                                                          \
-    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; }                                      \
-    TRNI_DISPATCH_FOR(name, params, name##_portable)
 
+/* A row of the table below: the kernels that there are, and that an instruction set runs the best of them. */
+#define TRNI_MADE(there, ...) TRNI_MADE_##there(__VA_ARGS__)
+#define TRNI_MADE_1(attributes, name, params, call)                                                                    \
+    attributes static void name params { call; }
+#define TRNI_MADE_0(attributes, name, params, call)
+#define TRNI_HAS(there, name) TRNI_HAS_##there(name)
+#define TRNI_HAS_1(name) name
+#define TRNI_HAS_0(name) NULL
 #if TRNI_X86
-#define TRNI_DISPATCH(name, params, args)                                                                              \
-    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; }                                      \
-    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }                                  \
-    TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body args; }                              \
+#define TRNI_DISPATCH_ROW(name, params, args, body, kernel, portable, avx2, avx512)                                    \
+    TRNI_MADE(portable, TRNI_KERNEL_PORTABLE, name##_portable, params, body(name, TRN_ISA_PORTABLE, args))             \
+    TRNI_MADE(avx2, kernel TRNI_TARGET_AVX2, name##_avx2, params, body(name, TRN_ISA_AVX2, args))                      \
+    TRNI_MADE(avx512, kernel TRNI_TARGET_AVX512, name##_avx512, params, body(name, TRN_ISA_AVX512, args))              \
     TRNI_DISPATCH_FOR(name, params,                                                                                    \
-                      isa == TRN_ISA_AVX512 ? name##_avx512                                                            \
-                      : isa == TRN_ISA_AVX2 ? name##_avx2                                                              \
-                                            : name##_portable)
-#define TRNI_DISPATCH_AVX2(name, params, args)                                                                         \
-    TRNI_KERNEL_PORTABLE static void name##_portable params { name##_body args; }                                      \
-    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }                                  \
-    TRNI_DISPATCH_FOR(name, params, isa == TRN_ISA_PORTABLE ? name##_portable : name##_avx2)
-#define TRNI_DISPATCH_FAST(name, params, args)                                                                         \
-    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }                                  \
-    TRNI_KERNEL TRNI_TARGET_AVX512 static void name##_avx512 params { name##_body args; }                              \
-    TRNI_DISPATCH_FOR(name, params, isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : NULL)
-#define TRNI_DISPATCH_FAST_AVX2(name, params, args)                                                                    \
-    TRNI_KERNEL TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body args; }                                  \
-    TRNI_DISPATCH_FOR(name, params, isa == TRN_ISA_PORTABLE ? NULL : name##_avx2)
+                      isa == TRN_ISA_AVX512 && avx512   ? TRNI_HAS(avx512, name##_avx512)                              \
+                      : isa != TRN_ISA_PORTABLE && avx2 ? TRNI_HAS(avx2, name##_avx2)                                  \
+                                                        : TRNI_HAS(portable, name##_portable))
 #else
-#define TRNI_DISPATCH TRNI_DISPATCH_ONE
-#define TRNI_DISPATCH_AVX2 TRNI_DISPATCH_ONE
-#define TRNI_DISPATCH_FAST TRNI_DISPATCH_ONE
-#define TRNI_DISPATCH_FAST_AVX2 TRNI_DISPATCH_ONE
+#define TRNI_DISPATCH_ROW(name, params, args, body, kernel, portable, avx2, avx512)                                    \
+    TRNI_MADE(1, TRNI_KERNEL_PORTABLE, name##_portable, params, body(name, TRN_ISA_PORTABLE, args))                    \
+    TRNI_DISPATCH_FOR(name, params, name##_portable)
 #endif
 
+/* What a kernel calls. */
+#define TRNI_BODY(name, isa, args) name##_body args
+#define TRNI_ARGS(...) __VA_ARGS__
+#define TRNI_BODY_ISA(name, isa, args) name##_body(isa, TRNI_ARGS args)
+
+/* The table: what is called, attributes of the fast kernels, and which there are: portable, AVX2, AVX-512. */
+#define TRNI_DISPATCH(n, params, args) TRNI_DISPATCH_ROW(n, params, args, TRNI_BODY, TRNI_KERNEL, 1, 1, 1)
+#define TRNI_DISPATCH_AVX2(n, params, args) TRNI_DISPATCH_ROW(n, params, args, TRNI_BODY, TRNI_KERNEL, 1, 1, 0)
+#define TRNI_DISPATCH_ONE(n, params, args) TRNI_DISPATCH_ROW(n, params, args, TRNI_BODY, TRNI_KERNEL, 1, 0, 0)
+#define TRNI_DISPATCH_FAST(n, params, args) TRNI_DISPATCH_ROW(n, params, args, TRNI_BODY, TRNI_KERNEL, 0, 1, 1)
+#define TRNI_DISPATCH_FAST_AVX2(n, params, args) TRNI_DISPATCH_ROW(n, params, args, TRNI_BODY, TRNI_KERNEL, 0, 1, 0)
+#define TRNI_DISPATCH_ISA(n, params, args)                                                                             \
+    TRNI_DISPATCH_ROW(n, params, args, TRNI_BODY_ISA, TRNI_KERNEL_STREAM, 0, 1, 1)
 #if TRNI_X86 && TRNI_INTRINSICS
 #define TRNI_DISPATCH_BESIDE TRNI_DISPATCH_ONE
 #define TRNI_DISPATCH_BESIDE_AVX512 TRNI_DISPATCH_AVX2
 #else
 #define TRNI_DISPATCH_BESIDE TRNI_DISPATCH
 #define TRNI_DISPATCH_BESIDE_AVX512 TRNI_DISPATCH
-#endif
-
-/* The body's first argument is the trn_isa, a constant in each kernel. The arguments follow the parameter list without
- * parentheses. */
-#if TRNI_X86
-#define TRNI_DISPATCH_ISA(name, params, ...)                                                                           \
-    TRNI_KERNEL_STREAM TRNI_TARGET_AVX2 static void name##_avx2 params { name##_body(TRN_ISA_AVX2, __VA_ARGS__); }     \
-    TRNI_KERNEL_STREAM TRNI_TARGET_AVX512 static void name##_avx512 params                                             \
-    {                                                                                                                  \
-        name##_body(TRN_ISA_AVX512, __VA_ARGS__);                                                                      \
-    }                                                                                                                  \
-    TRNI_DISPATCH_FOR(name, params, isa == TRN_ISA_AVX512 ? name##_avx512 : isa == TRN_ISA_AVX2 ? name##_avx2 : NULL)
-#else
-#define TRNI_DISPATCH_ISA(name, params, ...) TRNI_DISPATCH_ONE(name, params, (TRN_ISA_PORTABLE, __VA_ARGS__))
 #endif
 
 #endif /* TRNI_BODIES */

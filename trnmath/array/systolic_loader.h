@@ -205,9 +205,9 @@ typedef void trni_stream_fn(const struct trni_loader *loader, float *sum, const 
         for (; rows >= 4; rows -= 4, x += 4, src += 4 * row_step) TRNI_STREAM_ROWS(name, code_t, 4)                    \
         for (; rows > 0; rows--, x++, src += row_step) TRNI_STREAM_ROWS(name, code_t, 1)                               \
     }                                                                                                                  \
-    TRNI_DISPATCH_ISA(trni_stream_##name, (TRNI_STREAM_PARAMS), loader, sum, x, src, row_step, rows, ahead, n)         \
-    TRNI_DISPATCH_ISA(trni_lines_##name, (TRNI_LINES_PARAMS), loader, dst, panel_step, slot, src, row_step, rows,      \
-                      panels)
+    TRNI_DISPATCH_ISA(trni_stream_##name, (TRNI_STREAM_PARAMS), (loader, sum, x, src, row_step, rows, ahead, n))       \
+    TRNI_DISPATCH_ISA(trni_lines_##name, (TRNI_LINES_PARAMS),                                                          \
+                      (loader, dst, panel_step, slot, src, row_step, rows, panels))
 
 /* Columns of b in one panel. Plain C wants 32: gcc 12 peels loops of up to 16 steps before it would vectorise them. */
 TRNI_INLINE int trni_panel_width(trn_isa isa)
