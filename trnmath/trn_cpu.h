@@ -333,7 +333,7 @@ TRNI_FN trn_status trni_isa_resolve(trn_isa *isa, trn_error *error)
  * pointers, so no caller swallows them, and `inline` only lets a file that never uses them compile fast at -O0. The
  * bits do not depend on any of it: bodies use fmaf or proven-exact products.
  *
- * Every kernel costs whoever includes it 5 to 30 ms, so there are no more of them than pay. The rows of the table below:
+ * Every kernel costs whoever includes it 5 to 30 ms, so there are no more of them than pay. Rows of a table:
  *     TRNI_DISPATCH          portable, AVX2, AVX-512
  *     TRNI_DISPATCH_AVX2     AVX-512 hosts run the AVX2 kernel: for what is rare, or waits for memory
  *     TRNI_DISPATCH_ONE      for what hardly anybody asks for
@@ -430,9 +430,9 @@ enum { TRNI_LINE = 64 }; /* bytes of one */
     TRNI_MADE(avx2, kernel TRNI_TARGET_AVX2, name##_avx2, params, body(name, TRN_ISA_AVX2, args))                      \
     TRNI_MADE(avx512, kernel TRNI_TARGET_AVX512, name##_avx512, params, body(name, TRN_ISA_AVX512, args))              \
     TRNI_DISPATCH_FOR(name, params,                                                                                    \
-                      isa == TRN_ISA_AVX512 && avx512   ? TRNI_HAS(avx512, name##_avx512)                              \
-                      : isa != TRN_ISA_PORTABLE && avx2 ? TRNI_HAS(avx2, name##_avx2)                                  \
-                                                        : TRNI_HAS(portable, name##_portable))
+                      isa == TRN_ISA_AVX512 && avx512                          ? TRNI_HAS(avx512, name##_avx512)       \
+                      : (isa == TRN_ISA_AVX512 || isa == TRN_ISA_AVX2) && avx2 ? TRNI_HAS(avx2, name##_avx2)           \
+                                                                               : TRNI_HAS(portable, name##_portable))
 #else
 #define TRNI_DISPATCH_ROW(name, params, args, body, kernel, portable, avx2, avx512)                                    \
     TRNI_MADE(1, TRNI_KERNEL_PORTABLE, name##_portable, params, body(name, TRN_ISA_PORTABLE, args))                    \

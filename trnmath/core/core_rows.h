@@ -21,6 +21,8 @@
 #ifndef TRNI_CORE_CORE_ROWS_H
 #define TRNI_CORE_CORE_ROWS_H
 
+#include "core_types.h"
+
 #define TRNI_INSTRUCTIONS(X)                                                                                           \
     X(nc_matmul, FULL, TENSOR, TRNI_OWN, PRODUCT,                                                                      \
       TRNI_WITH_HOOKS(TRNI_TENSOR(trni_more_nc_matmul, trni_request_nc_matmul)),                                       \

@@ -12,6 +12,8 @@
 #ifndef TRNI_CORES_CORES_ROWS_H
 #define TRNI_CORES_CORES_ROWS_H
 
+#include "cores_args.h"
+
 #define TRNI_CORES_COLLECTIVES(X)                                                                                      \
     X(all_reduce, ALL_REDUCE, 0, same, all_reduce)                                                                     \
     X(all_gather, ALL_GATHER, 1, gather, all_gather)                                                                   \
