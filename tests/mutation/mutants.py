@@ -30,7 +30,7 @@ EITHER_WAY = re.compile(r"^(f?(min|max)f?|calloc|strcmp|memcmp|.*_(min|max|gcd)[
 OPEN, CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 TYPES = set("const static struct enum union volatile unsigned int long char double float bool void _Alignas".split())
 SAID = {"true", "false", "NULL", "TRN_OK"}
-RELEASES = {"free", "cJSON_Delete"}  # without them memory leaks, which is LeakSanitizer's to tell
+RELEASES = {"free", "cJSON_Delete", "pcre2_code_free", "pcre2_match_data_free"}  # without them memory leaks, which is LeakSanitizer's to tell
 FLOW = {"if", "while", "for", "switch", "return", "sizeof", "do", "else", "case", "default", "goto"}
 
 
