@@ -309,6 +309,7 @@ TRNI_DRIVER bool trni_pairs_usable(trn_isa unit)
 #if TRNI_PAIRS_SIMD
     if (unit != TRN_ISA_AVX512_BF16) return false;
     int known = trni_isa_known();
+    if (!(known >> TRN_ISA_AVX512_BF16 & 1)) return false; /* not to be tried where it is no instruction */
     if (!(known & (TRNI_PAIRS_PASSES | TRNI_PAIRS_FAILS)))
         known = trni_isa_remember(trni_pairs_pass(trni_simd_pairs_4x1) ? TRNI_PAIRS_PASSES : TRNI_PAIRS_FAILS);
     return (known & TRNI_PAIRS_PASSES) != 0;
