@@ -19,6 +19,8 @@ A wheel has nki and neuronxcc below trnmath/fronts, where they are in nobody's w
 package of these names is installed, `import nki` would go on meaning that one, so the build refuses; with
 TRNMATH_BESIDE=yes, or --config-settings beside=yes, it goes on. SPDX-License-Identifier: MIT
 """
+from __future__ import annotations
+
 import base64
 import concurrent.futures
 import csv
@@ -36,14 +38,17 @@ import sysconfig
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Mapping, Sequence
+from typing import Any, Union, cast
 
+Settings = Union[Mapping[str, str], None]
 HERE = pathlib.Path(__file__).resolve().parent
 NAME = "trnmath"
 FLAGS = ["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-fast-math", "-ffp-contract=off",
          "-s"]
 
 
-def include():
+def include() -> pathlib.Path:
     """The directory with trnmath/*.h: the repository's, or the one in a source archive."""
     for place in (HERE / "include", HERE.parents[1] if len(HERE.parents) > 1 else HERE):
         if (place / "trnmath" / "trn_core.h").is_file():
@@ -52,18 +57,18 @@ def include():
                      "build from the repository, or from an archive that `nki_build.py --sdist` made")
 
 
-def version():
+def version() -> str:
     text = (include() / "trnmath" / "trn_base.h").read_text(encoding="utf-8")
-    return re.search(r'#define TRN_VERSION "([^"]+)"', text).group(1)
+    return re.findall(r'#define TRN_VERSION "([^"]+)"', text)[0]
 
 
 # ---- compiling ----
 
-def _compiler():
+def _compiler() -> list[str]:
     return shlex.split(os.environ.get("CC", "cc")) + FLAGS + shlex.split(os.environ.get("CFLAGS", ""))
 
 
-def _cc(source, target, openmp, *more):
+def _cc(source: pathlib.Path, target: pathlib.Path, openmp: bool, *more: str) -> None:
     here = [f"-ffile-prefix-map={place}=." for place in (include(), HERE)]  # the bytes tell nothing of the folder
     command = _compiler() + here + [f"-I{include()}", str(source), "-o", str(target), "-lm"] + list(more)
     for flags in ([["-fopenmp"]] if openmp else []) + [[]]:
@@ -76,11 +81,11 @@ def _cc(source, target, openmp, *more):
     raise SystemExit(f"{source.name} does not compile:\n{' '.join(command)}\n{done.stderr}")
 
 
-def extension():
+def extension() -> str:
     return "nki/_core" + sysconfig.get_config_var("EXT_SUFFIX")
 
 
-def _asked(config_settings, name, default, other):
+def _asked(config_settings: Settings, name: str, default: str, other: str) -> bool:
     """A setting of pip's, or else of the environment: is it what it is by default?"""
     asked = (config_settings or {}).get(name, os.environ.get(f"TRNMATH_{name.upper()}", default))
     if asked not in (default, other):
@@ -88,7 +93,7 @@ def _asked(config_settings, name, default, other):
     return asked == default
 
 
-def with_openmp(config_settings=None):
+def with_openmp(config_settings: Settings = None) -> bool:
     return _asked(config_settings, "openmp", "on", "off")
 
 
@@ -97,7 +102,7 @@ def with_openmp(config_settings=None):
 FRONTS = ("nki", "neuronxcc")
 
 
-def _owner(place, front):
+def _owner(place: str, front: str) -> str | None:
     """Whose package this is: the distribution that lists it among its files."""
     for found in importlib.metadata.distributions(path=[str(place)]):
         if any(file.parts[:1] == (front,) for file in found.files or ()):
@@ -105,7 +110,7 @@ def _owner(place, front):
     return None
 
 
-def refuse_others(config_settings=None):
+def refuse_others(config_settings: Settings = None) -> None:
     """A sentence where `import nki` would not mean this one after it is installed."""
     if not _asked(config_settings, "beside", "no", "yes"):
         return
@@ -122,7 +127,7 @@ def refuse_others(config_settings=None):
                 f"{NAME}'s.")
 
 
-def build(folder, openmp=True):
+def build(folder: str | pathlib.Path, openmp: bool = True) -> None:
     """libtrnmath_flat.so and nki/_core in this folder."""
     folder = pathlib.Path(folder)
     (folder / "nki").mkdir(parents=True, exist_ok=True)
@@ -138,7 +143,7 @@ def build(folder, openmp=True):
 
 # ---- a wheel ----
 
-def _tag(objects):
+def _tag(objects: Sequence[pathlib.Path]) -> str:
     """The interpreter and the platform that these shared objects, or a folder of sources (none), are for."""
     import elf_needs  # here: a build that cannot begin says why in one sentence, whatever lies beside this file
     interpreter, own = f"cp{sys.version_info[0]}{sys.version_info[1]}", sysconfig.get_platform()
@@ -147,7 +152,7 @@ def _tag(objects):
     return f"{interpreter}-{interpreter}-{own.replace('-', '_').replace('.', '_')}"
 
 
-def _metadata():
+def _metadata() -> str:
     readme = HERE / "README.md"
     return (f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {version()}\n"
             "Summary: The Trainium you can import: trnmath's numbers, and NKI kernels on a simulated NeuronCore\n"
@@ -156,7 +161,7 @@ def _metadata():
             + (readme.read_text(encoding="utf-8") if readme.is_file() else ""))
 
 
-def _sources():
+def _sources() -> list[str]:
     """Python's files of every package here, by their names in this folder."""
     found = ["trnmath.py", "trnmath.pyi", "trnmath_fronts.py"]
     for package in FRONTS:
@@ -166,7 +171,7 @@ def _sources():
     return found
 
 
-def _installed(name):
+def _installed(name: str) -> str:
     """Where a file of this folder lies in a wheel. The module is one file here, and there a package, whose types are
     found by those who check types; the fronts are in it."""
     if name.startswith(tuple(f"{front}/" for front in FRONTS)):
@@ -177,7 +182,7 @@ def _installed(name):
 MAIN = "from trnmath import _demonstration\n\n_demonstration()\n"
 
 
-def _licence():
+def _licence() -> pathlib.Path:
     for place in (HERE, HERE.parents[1] if len(HERE.parents) > 1 else HERE):
         if (place / "LICENSE").is_file():
             return place / "LICENSE"
@@ -185,14 +190,14 @@ def _licence():
 
 
 class _Wheel:
-    def __init__(self, folder, objects=()):
+    def __init__(self, folder: str | pathlib.Path, objects: Sequence[pathlib.Path] = ()) -> None:
         self.tag = _tag(objects)
         self.name = f"{NAME}-{version()}-{self.tag}.whl"
         self.info = f"{NAME}-{version()}.dist-info"
-        self.rows = []
+        self.rows: list[tuple[str, str, int | str]] = []
         self.zip = zipfile.ZipFile(pathlib.Path(folder) / self.name, "w", zipfile.ZIP_DEFLATED)
 
-    def add(self, name, data, mode=0o644):
+    def add(self, name: str, data: str | bytes, mode: int = 0o644) -> None:
         data = data.encode() if isinstance(data, str) else data
         entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
         entry.external_attr = (0o100000 | mode) << 16
@@ -201,7 +206,7 @@ class _Wheel:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         self.rows.append((name, f"sha256={digest}", len(data)))
 
-    def close(self):
+    def close(self) -> str:
         self.add(f"{self.info}/METADATA", _metadata())
         self.add(f"{self.info}/LICENSE", _licence().read_bytes())
         self.add(f"{self.info}/WHEEL",
@@ -214,7 +219,8 @@ class _Wheel:
         return self.name
 
 
-def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+def build_wheel(wheel_directory: str, config_settings: Settings = None,
+                metadata_directory: str | None = None) -> str:
     refuse_others(config_settings)
     with tempfile.TemporaryDirectory() as scratch:
         build(scratch, with_openmp(config_settings))
@@ -230,7 +236,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     return wheel.close()
 
 
-def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+def build_editable(wheel_directory: str, config_settings: Settings = None,
+                   metadata_directory: str | None = None) -> str:
     refuse_others(config_settings)
     build(HERE, with_openmp(config_settings))
     wheel = _Wheel(wheel_directory)
@@ -238,7 +245,7 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
     return wheel.close()
 
 
-def build_sdist(sdist_directory, config_settings=None):
+def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     """Python's sources, the flat interface and trnmath's headers, in one archive that builds anywhere."""
     base = f"{NAME}-{version()}"
     names = _sources() + ["nki_build.py", "elf_needs.py", "pyproject.toml", "README.md", "trnmath_flat.c",
@@ -249,7 +256,7 @@ def build_sdist(sdist_directory, config_settings=None):
         files[f"include/{path.relative_to(include()).as_posix()}"] = path
     with open(pathlib.Path(sdist_directory) / f"{base}.tar.gz", "wb") as file, \
             gzip.GzipFile("", "wb", mtime=0, fileobj=file) as packed, \
-            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            tarfile.open(fileobj=cast(Any, packed), mode="w", format=tarfile.PAX_FORMAT) as archive:
         texts = {"PKG-INFO": _metadata().encode(), **{name: path.read_bytes() for name, path in files.items()}}
         for name, data in sorted(texts.items()):
             entry = tarfile.TarInfo(f"{base}/{name}")  # no owner, time or mode of the machine it was made on

@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import hashlib
 import importlib
+import importlib.abc
 import importlib.util
 import sys
 import time
@@ -58,7 +59,7 @@ class _StandIn(types.ModuleType):
         return _Anything()
 
 
-class _Finder:
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Modules that are not installed and are among UNUSED."""
 
     def find_spec(self, name, path=None, target=None):
@@ -92,6 +93,7 @@ def module_of(root, file):
     if name in sys.modules and getattr(sys.modules[name], "__file__", "") == str(path):
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

@@ -71,6 +71,11 @@ def _rounded(x, dtype):
     return np.asarray(x, np.float32)
 
 
+def _operand(x):
+    """A number in binary32, or a tile."""
+    return np.float32(x) if isinstance(x, (int, float)) else np.asarray(x)
+
+
 class Tile(np.ndarray):
     """Binary32, rounded to its format whenever it is written."""
 
@@ -121,9 +126,9 @@ class Isa:
 
     @classmethod
     def tensor_scalar(cls, dst, data, op0, operand0, op1=None, operand1=None):
-        out = op0(np.asarray(data), np.float32(operand0) if np.isscalar(operand0) else np.asarray(operand0))
+        out = op0(np.asarray(data), _operand(operand0))
         if op1 is not None:
-            out = op1(out, np.float32(operand1) if np.isscalar(operand1) else np.asarray(operand1))
+            out = op1(out, _operand(operand1))
         cls._write(dst, out)
 
     @classmethod
@@ -133,7 +138,7 @@ class Isa:
 
     @classmethod
     def activation(cls, dst, op, data, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=None):
-        out = np.asarray(data) * (np.float32(scale) if np.isscalar(scale) else np.asarray(scale))
+        out = np.asarray(data) * _operand(scale)
         out = op(out if bias is None else out + np.asarray(bias))
         cls._write(dst, out)
         if reduce_res is not None:

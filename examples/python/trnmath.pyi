@@ -3,17 +3,18 @@
 SPDX-License-Identifier: MIT
 """
 from collections.abc import Sequence
-from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+from typing_extensions import Unpack
 
 _Rounding = Literal["nearest_even", "stochastic", "toward_zero", "toward_positive", "toward_negative", "to_odd"]
 _Array = NDArray[Any] | tuple[NDArray[Any], str]
 _Format = str | DTypeLike
 _Out = TypeVar("_Out", bound=list[Any])
 
-class _Options(TypedDict, total=False):
+class _Common(TypedDict, total=False):
     numerics: str | None
     rounding: _Rounding | None
     seed: int
@@ -47,7 +48,7 @@ class Error(ValueError):
 
 def isa() -> str: ...
 def convert(
-    x: _Array, to: _Format | None = None, out: _Array | None = None, **options: Unpack[_Options]
+    x: _Array, to: _Format | None = None, out: _Array | None = None, **options: Unpack[_Common]
 ) -> NDArray[Any]: ...
 def matmul(
     a: _Array,
@@ -56,7 +57,7 @@ def matmul(
     to: _Format | None = None,
     a_scale: _Array | None = None,
     b_scale: _Array | None = None,
-    **options: Unpack[_Options],
+    **options: Unpack[_Common],
 ) -> NDArray[Any]: ...
 def tolerance(
     a: _Array,
@@ -65,7 +66,7 @@ def tolerance(
     to: _Format | None = None,
     a_scale: _Array | None = None,
     b_scale: _Array | None = None,
-    **options: Unpack[_Options],
+    **options: Unpack[_Common],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]: ...
 def activation(
     x: _Array,
@@ -74,7 +75,7 @@ def activation(
     to: _Format | None = None,
     scale: float = 1.0,
     bias: float = 0.0,
-    **options: Unpack[_Options],
+    **options: Unpack[_Common],
 ) -> NDArray[Any]: ...
 def mx_quantize(
     x: _Array,
@@ -83,7 +84,7 @@ def mx_quantize(
     rule: Literal["neuron", "ocp_floor", "round_up", "even", "ceil"] = "neuron",
     out: _Array | None = None,
     out_scale: _Array | None = None,
-    **options: Unpack[_Options],
+    **options: Unpack[_Common],
 ) -> tuple[NDArray[Any], NDArray[Any]]: ...
 def mx_dequantize(
     codes: _Array, scales: _Array, to: _Format | None = None, axis: int = -1, out: _Array | None = None
@@ -105,7 +106,7 @@ def collective(
     chips: int | Sequence[int] | None = None,
     ranks_per_chip: int = 1,
     wire: str | None = None,
-    **options: Unpack[_Options],
+    **options: Unpack[_Common],
 ) -> _Out: ...
 def redistribute_cost(
     shape: Sequence[int],

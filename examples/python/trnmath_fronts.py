@@ -6,9 +6,13 @@ Python starts; all that it does is to put a finder behind all others. With TRNMA
 goes before them, so that trnmath's are found although others are installed. Where no .pth is read (pip --target),
 PYTHONPATH=.../trnmath/fronts does the same. SPDX-License-Identifier: MIT
 """
+from __future__ import annotations
+
 import importlib.util
 import os
 import sys
+from importlib.machinery import ModuleSpec
+from typing import Any
 
 FRONTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "trnmath", "fronts")
 
@@ -17,7 +21,7 @@ class Finder:
     """For sys.meta_path: the packages that lie in trnmath/fronts. What is in them is then found as in any package."""
 
     @staticmethod
-    def find_spec(name, path=None, target=None):
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         place = os.path.join(FRONTS, name)
         first = os.path.join(place, "__init__.py")
         if path is not None or name not in ("nki", "neuronxcc") or not os.path.isfile(first):
@@ -25,9 +29,10 @@ class Finder:
         return importlib.util.spec_from_file_location(name, first, submodule_search_locations=[place])
 
 
-def install():
-    if Finder not in sys.meta_path:
-        sys.meta_path.insert(0 if os.environ.get("TRNMATH_FRONTS") == "first" else len(sys.meta_path), Finder)
+def install() -> None:
+    finders: list[Any] = sys.meta_path
+    if Finder not in finders:
+        finders.insert(0 if os.environ.get("TRNMATH_FRONTS") == "first" else len(finders), Finder)
 
 
 install()

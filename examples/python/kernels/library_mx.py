@@ -78,7 +78,7 @@ def moe(hidden_input, expert_gate_up_weights, expert_down_weights, expert_gate_u
     tiles = mx_rounded(x.reshape(t, 4, h // 512, 16, 8), (1, 4)).reshape(t, 4, h // 512, 128)
     out = np.zeros((t, h))
     for e in range(len(down)):
-        both = 0
+        both = np.zeros(())
         for tile in range(h // 512):                                                # PSUM holds sums in bfloat16
             both = half(both + np.einsum("xqp,pgiq->gxi", tiles[:, :, tile], gate_up[e][:, :, tile]))
         both = both.reshape(2, t, -1, 4, 128)

@@ -4,6 +4,7 @@ Names and layouts of arguments are those of the kernels (aws-neuron/nki-library,
 takes what the kernel takes and returns what the kernel returns.
 """
 import math
+from typing import Any
 
 import numpy as np
 
@@ -190,7 +191,7 @@ def router_topk(x, w, w_bias, k, activation="softmax", x_is_th=False, router_pre
     x = plain(x) if x_is_th else plain(x).T
     logits = x @ plain(w) + (0 if w_bias is None else plain(w_bias))
     _, experts = topk(logits, k)
-    act = softmax if activation == "softmax" else sigmoid
+    act: Any = softmax if activation == "softmax" else sigmoid
     chosen = np.zeros(logits.shape)
     if router_pre_norm:
         affinities = act(logits)

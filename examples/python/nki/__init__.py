@@ -6,24 +6,21 @@
 
 SPDX-License-Identifier: MIT
 """
-import importlib
 import sys
 
+from . import collectives, constants, isa, language  # noqa: F401
 from ._core import Error
-from .dtypes import DType as dtype
+from .arrays import Given as tensor  # the module of that name has been imported by now
+from .formats import DType as dtype
 from .simulator import Kernel, PerRank as per_rank, jit, last_report, simulate
 
-_isa = importlib.import_module(".isa", __name__)
-sys.modules[__name__ + ".isa.constants"] = importlib.import_module(".constants", __name__)
-isa, language = _isa, importlib.import_module(".language", __name__)
-_isa.constants = sys.modules[__name__ + ".isa.constants"]
-_isa.__path__ = []
-
-from . import collectives  # noqa: E402,F401
-from .arrays import Given as tensor  # noqa: E402  (the module of that name has been imported by now)
+# nki.isa.constants is a module, too.
+sys.modules[__name__ + ".isa.constants"] = constants
+setattr(isa, "constants", constants)
+setattr(isa, "__path__", [])
 
 try:
-    from .bounds import assert_close, tolerance  # noqa: E402
+    from .bounds import assert_close, tolerance
 except ImportError:  # they need NumPy, which `import nki` does not
     pass
 

@@ -33,7 +33,7 @@ typedef struct core_object {
     PyObject *many;       /* the Cores object that owns the rank */
     PyObject *hbm;        /* a list: memory whose addresses the core knows stays where it is */
     bool begun, traced;
-    PyObject *pending;  /* what has been asked for and not been made yet: sugar.py's */
+    PyObject *pending;  /* what has been asked for and not been made yet: results.py's */
     PyObject *observer; /* called in place of each instruction: bounds.py's */
     bool *placed[2];    /* [TRNI_TILES] of SBUF and PSUM: tiles that the kernel placed itself */
     void *memory;       /* of the pool, or null where the core has its own */

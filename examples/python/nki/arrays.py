@@ -2,18 +2,23 @@
 
 SPDX-License-Identifier: MIT
 """
-from . import _core, dtypes
+from __future__ import annotations
 
-try:
-    import numpy as np
-except ImportError:  # buffers go in and memoryviews come out then
-    np = None
+from typing import TYPE_CHECKING, Any
+
+from . import _core, dtypes
+from ._numpy import np
+from .formats import DType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 try:
     import ml_dtypes
 except ImportError:
     ml_dtypes = None
 
-_CODES = {1: "uint8", 2: "uint16", 4: "uint32"}
+CODES = {1: "uint8", 2: "uint16", 4: "uint32"}
 _LETTERS = {"f": "float32", "e": "float16", "b": "int8", "B": "uint8", "c": "uint8", "h": "int16", "H": "uint16",
             "i": "int32", "I": "uint32", "?": "bool_"}
 _NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32"}
@@ -22,35 +27,37 @@ _NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32"}
 class Given:
     """An array of codes and the format that they are of: nki.tensor(array, dtype)."""
 
-    def __init__(self, array, dtype):
+    array: Any  # NumPy's; without it a memoryview
+
+    def __init__(self, array: Any, dtype: object) -> None:
         self.dtype = dtypes.of(dtype)
         self.array = _codes(array, self.dtype) if np is not None else memoryview(array)
-        self.shape = tuple(self.array.shape)
+        self.shape: tuple[int, ...] = tuple(self.array.shape)
 
-    def numpy(self):
+    def numpy(self) -> Any:
         """Its numbers; of formats that NumPy lacks as float32, which holds them exactly."""
         if self.dtype.numpy:
             return self.array
         return np.frombuffer(_core.decode(self.array.tobytes(), self.dtype.format), np.float32).reshape(self.shape)
 
 
-def _codes(array, dtype):
+def _codes(array: Any, dtype: DType) -> NDArray[Any]:
     """The codes of this format, of an array of them, of its own dtype, or of numbers (which are rounded)."""
-    array = np.asarray(array)
-    array = np.ascontiguousarray(array).reshape(array.shape)
+    whole = np.asarray(array)
+    array = np.ascontiguousarray(whole).reshape(whole.shape)
     if array.dtype.name == (dtype.numpy or str(dtype)):
-        return array.view(dtype.numpy or _CODES[dtype.itemsize])
+        return array.view(dtype.numpy or CODES[dtype.itemsize])
     if array.dtype.kind in "uV" and array.itemsize == dtype.itemsize:
-        return array.view(_CODES[dtype.itemsize])
+        return array.view(CODES[dtype.itemsize])
     if dtype.numpy:
         return array.astype(dtype.numpy)
     if dtype.four:
         raise TypeError(f"{dtype!s} takes codes, {dtype.itemsize} bytes for four elements")
     codes = _core.encode(np.ascontiguousarray(array, np.float32).reshape(-1), dtype.format)
-    return np.frombuffer(codes, _CODES[dtype.itemsize]).reshape(array.shape)
+    return np.frombuffer(codes, CODES[dtype.itemsize]).reshape(array.shape)
 
 
-def given(value):
+def given(value: Any) -> Given | None:
     """A kernel's argument as an array of codes with its format; None if it is no array."""
     if isinstance(value, Given):
         return value
@@ -67,13 +74,13 @@ def given(value):
     return None
 
 
-def out(tensor):
+def out(tensor: _core.View) -> Any:
     """The numbers of a tensor, in a new array of its shape. Formats that NumPy lacks: ml_dtypes' if it is there, else
     float32, which holds them exactly; x4 formats: their words. Without NumPy a memoryview of numbers or codes."""
     dtype = tensor.dtype
     if np is None:
         return _view(tensor)
-    data = np.empty(tensor.shape, dtype.numpy or _CODES[dtype.itemsize])
+    data = np.empty(tensor.shape, dtype.numpy or CODES[dtype.itemsize])
     tensor.into(data)
     if dtype.numpy or dtype.four:
         return data
@@ -83,13 +90,13 @@ def out(tensor):
     return np.frombuffer(_core.decode(tensor.tobytes(), dtype.format), np.float32).reshape(tensor.shape)
 
 
-def _view(tensor):
+def _view(tensor: _core.View) -> memoryview:
     letters = {name: letter for letter, name in reversed(_LETTERS.items())}
-    letter = letters.get(str(tensor.dtype)) or letters[_CODES[tensor.dtype.itemsize]]
+    letter = letters.get(str(tensor.dtype)) or letters[CODES[tensor.dtype.itemsize]]
     return memoryview(bytearray(tensor.tobytes())).cast(letter, tensor.shape)
 
 
-def back(value, given):
+def back(value: Any, given: bytes) -> None:
     """What a kernel has left in the copy of an array, into the array itself."""
     if np is not None and isinstance(value, np.ndarray) and value.flags.writeable:
         codes = np.frombuffer(given, np.uint8)

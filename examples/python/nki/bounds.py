@@ -10,184 +10,51 @@ that depends on it infinite, and .unknown names it.
 
 SPDX-License-Identifier: MIT
 """
+from __future__ import annotations
+
 import os
 import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from . import _core, arrays, dtypes, operators, rules
-from .shadow import Error, Shadow, holds, rounding, spacing
-from .simulator import INSIDE, Kernel, Report, _Launch
-from .tensor import HBM, NkiTensor
+from . import _core, operators, rules
+from .numbers import fours, numbers
+from .running import Grid
+from .shadow import Error
+from .simulator import INSIDE, Kernel, Launch, Report
+from .step import Errors, Step
+from .tensor import NkiTensor
 
 _ALU = {op.alu: name for name, op in reversed(operators.ALL.items()) if op.alu is not None}
 _ACT = {op.act: name for name, op in reversed(operators.ALL.items()) if op.act is not None}
+Label = tuple[str, int, str]  # file, line, instruction
 
 
-# ---- one instruction ----
-
-class Step:
-    """One instruction that has run: what rules (rules.py) ask and tell."""
-
-    def __init__(self, follow, source, before):
-        self.follow, self.source, self._before = follow, source, before
-        self.sources = follow.sources
-
-    def none(self, shape=()):
-        return Error.none(self.sources, tuple(shape))
-
-    def value(self, operand):
-        if isinstance(operand, NkiTensor):
-            kept = self._before.get(id(operand))
-            return kept[0] if kept is not None else numbers(operand)
-        return np.float64(operand)
-
-    def error(self, operand):
-        if not isinstance(operand, NkiTensor):
-            return self.none()
-        kept = self._before.get(id(operand))
-        return kept[1] if kept is not None else self.follow.error(operand)
-
-    def pair(self, operand, ndim=None):
-        """Numbers and their error before the instruction; [P, 1] with as many axes as a tile has."""
-        value, error = self.value(operand), self.error(operand)
-        more = 0 if ndim is None or not np.ndim(value) else ndim - value.ndim
-        if more > 0:
-            value = value.reshape(value.shape + (1,) * more)
-            error = error.map(lambda e: e.reshape(e.shape + (1,) * more))
-        return value, error
-
-    def move(self, dst, src, turn=False):
-        """Elements that keep their order, or change rows for columns; cast where the formats differ."""
-        if not turn:
-            dst, src = fours(dst), fours(src)
-        value, error = self.pair(src)
-        if turn:
-            rows = len(value)
-            value = value.reshape(rows, -1).T
-            error = error.map(lambda e: e.reshape(len(e), rows, -1).transpose(0, 2, 1))
-        shape = tuple(dst.shape)
-        self.finish(dst, value.reshape(shape), error.map(lambda e: e.reshape(len(e), *shape)), kept=[src])
-
-    def finish(self, dst, value, error, kept=None, own=0):
-        """dst is about `value`, with this error, and was rounded to its format; not if each operand of `kept` fits it.
-        What the instruction returned beyond that, and beyond what it may be off by its own roundings, counts, too."""
-        dst = fours(dst)
-        to, got = _format(dst), numbers(dst)
-        value = np.broadcast_to(value, got.shape)
-        whole = error.map(lambda e: np.array(np.broadcast_to(e, (self.sources, *got.shape))))
-        allowed = np.where(np.isfinite(value), spacing("float32", value) / 2, 0) + own
-        if to != "float32" and not (kept and all(holds(to, _format(k)) for k in kept if isinstance(k, NkiTensor))):
-            rounding(whole, self.source, to, value, self.follow.random)
-            allowed = allowed + np.where(np.isfinite(value), spacing(to, value), 0)
-        with np.errstate(invalid="ignore"):
-            beyond = np.maximum(abs(got - value) - allowed, 0)
-        same = (got == value) | (np.isnan(got) & np.isnan(value))
-        beyond = np.where(same, 0, np.where(np.isnan(beyond), np.inf, beyond))
-        whole.add_local(self.source, beyond, beyond * beyond)
-        self.follow.keep(dst, whole)
-
-    def product_tolerance(self, stationary, moving, shape):
-        """Of TensorE's chains, merges and PSUM: trn_tolerance, as worst and variance."""
-        import trnmath
-        a, b = (_rows_of_k(codes(t), self.slots) for t in (stationary, moving))
-        options = {} if self.follow.numerics is None else {"numerics": self.follow.numerics}
-        scales = {name: np.ascontiguousarray(s) for name, s in zip(("a_scale", "b_scale"), self.scales)}
-        worst, sigma = trnmath.tolerance((np.ascontiguousarray(a.T), _format(stationary)), (b, _format(moving)),
-                                         generation=self.follow.core.generation, **scales, **options)
-        return worst.astype(np.float64).reshape(shape), np.square(sigma.astype(np.float64)).reshape(shape)
-
-    slots, scales = None, ()  # of a product: the axis with several rows of K per partition; MX's scales [M, K / 32]
-
-
-def _rows_of_k(data, slots):
-    """An operand [K, free] of a product, or [K, 2, free], [K, free, 4]: rows of K, those of a partition together."""
-    if slots is None:
-        return data.reshape(len(data), -1)
-    data = np.moveaxis(data, slots, 1)
-    return np.ascontiguousarray(data).reshape(data.shape[0] * data.shape[1], -1)
-
-
-# Bytes of an element, and its name, by trnmath's number of the format.
-_NAMES = {d.format: name for name, d in reversed(dtypes.ALL.items()) if not d.four} | {12: "float4_e2m1fn"}
-_BYTES = {d.format: d.itemsize for d in dtypes.ALL.values()} | {12: 1}
-
-
-def _format(tensor):
-    return _NAMES[fours(tensor).format]
-
-
-def fours(tensor):
-    """Of x4 formats the elements, with a last axis of four; others as they are."""
-    return tensor.four() if tensor.dtype.four and tensor.format != tensor.dtype.four else tensor
-
-
-def codes(tensor):
-    tensor = fours(tensor)
-    return np.frombuffer(tensor.tobytes(), arrays._CODES[_BYTES[tensor.format]]).reshape(tensor.shape)
-
-
-def numbers(tensor):
-    """The numbers of a tensor in binary64."""
-    if not tensor.dtype.four:
-        return np.asarray(arrays.out(tensor), np.float64)
-    tensor = fours(tensor)
-    wide = np.frombuffer(_core.decode(tensor.tobytes(), tensor.format), np.float32)
-    return wide.astype(np.float64).reshape(tensor.shape)
-
-
-# ---- a core's instructions ----
-
-class Follow:
+class Follow(Errors):
     """Errors of everything on a core, kept up while a kernel runs. labels: the places of the kernel that are told
     apart, or none of them."""
 
-    def __init__(self, core, labels=(), numerics=None, random=False):
-        self.core, self.labels, self.numerics, self.random = core, list(labels), numerics, random
-        self.sources = max(len(self.labels), 1)
-        self.shadows, self.seen, self.unknown = {}, {}, {}
+    def __init__(self, core: _core.Core, labels: Sequence[Label] = (), numerics: str | None = None,
+                 random: bool = False) -> None:
+        super().__init__(core, max(len(labels), 1), numerics, random)
+        self.labels = list(labels)
+        self.seen: dict[Label, None] = {}
+        self.unknown: dict[str, None] = {}
 
-    def shadow(self, tensor):
-        key = tensor.allocation
-        if key not in self.shadows:
-            if len(self.shadows) > 256:
-                there = self.core.tiles()
-                self.shadows = {k: v for k, v in self.shadows.items() if k[0] == HBM or k in there}
-            base = tensor.base
-            rows, wide = base.shape[0] if base.ndim else 1, _BYTES[base.format]
-            width = max(int(np.prod(base.shape[1:])), 1)
-            self.shadows[key] = Shadow(self.sources, rows, width * wide, 1 if tensor.dtype.four else wide)
-        return self.shadows[key]
-
-    def error(self, tensor):
-        """The errors of a view, which may be written through; of another size of elements: none, and not kept."""
-        tensor = fours(tensor)
-        shadow, wide = self.shadow(tensor), _BYTES[tensor.format]
-        if wide != shadow.itemsize:
-            return Error.none(self.sources, tuple(tensor.shape))
-        base = tensor.base
-        if tensor.space == HBM:
-            return shadow.view(tensor.element_offset, tuple(tensor.shape), tensor.strides)
-        pitch, width = base.strides[0] * _BYTES[base.format] // wide, shadow.width
-        at = tensor.element_offset
-        steps = [s // pitch * width if s and s % pitch == 0 else s for s in tensor.strides]
-        return shadow.view(at // pitch * width + at % pitch, tuple(tensor.shape), steps)
-
-    def keep(self, tensor, error):
-        view = self.error(tensor)
-        view.worst[...] = error.worst
-        view.variance[...] = error.variance
-
-    def source(self, name):
+    def source(self, name: str) -> int:
         """The place in the kernel that issues this instruction, by number; a new place is remembered."""
-        frame = sys._getframe(2)
+        frame: FrameType | None = sys._getframe(2)
         while frame is not None and frame.f_code.co_filename.startswith(INSIDE):
             frame = frame.f_back
         label = (os.path.basename(frame.f_code.co_filename), frame.f_lineno, name) if frame else ("", 0, name)
         self.seen[label] = None
         return self.labels.index(label) if self.labels else 0
 
-    def __call__(self, instruction, name, core, args):
+    def __call__(self, instruction: _core._Instruction, name: str, core: _core.Core, args: tuple[Any, ...]) -> None:
         given = {field: value for field, value in zip(instruction.names, args) if value is not None}
         for field in ("op", "op0", "op1", "reduce_op"):
             if field in given:
@@ -217,11 +84,11 @@ class Follow:
 class Bound:
     """A result: .value as the kernel returned it, .worst and .sigma per element; .places: who brought how much."""
 
-    def __init__(self, value, error, labels, unknown):
+    def __init__(self, value: Any, error: Error, labels: list[Label], unknown: list[str]) -> None:
         self.value, self.worst, self.sigma = value, error.bound, error.sigma
         self.error, self.labels, self.unknown = error, labels, unknown
 
-    def places(self, index):
+    def places(self, index: Sequence[int]) -> list[tuple[float, str]]:
         """[(share of the variance, "file, line n, instruction")] of one element, the largest first."""
         variance = self.error.variance[(slice(None),) + tuple(index)]
         total = variance.sum()
@@ -230,14 +97,16 @@ class Bound:
         return sorted(rows, reverse=True)
 
 
-class _Followed(_Launch):
+class _Followed(Launch):
     """A launch whose instructions are followed; labels as Follow wants them."""
 
-    def __init__(self, *args, labels=(), options=None):
+    def __init__(self, *args: Any, labels: Sequence[Label] = (), options: dict[str, Any] | None = None) -> None:
         super().__init__(*args)
-        self.labels, self.options, self.follow, self.bounds = labels, options or {}, None, None
+        self.labels, self.options = labels, options or {}
+        self.follow: Follow | None = None
+        self.bounds: Any = None
 
-    def program(self, core, number):
+    def program(self, core: _core.Core, number: int) -> None:
         if self.follow is None:
             self.follow = Follow(core, self.labels, self.options.get("numerics"),
                                  self.options.get("rounding") == "stochastic")
@@ -248,41 +117,54 @@ class _Followed(_Launch):
             super().program(core, number)
         finally:
             core.observer = None
-        self.bounds = self.bound(self.results[0])
-
-    def bound(self, value):
-        if isinstance(value, NkiTensor):
-            return Bound(value.numpy(), self.follow.error(value).map(np.array), list(self.follow.labels),
-                         list(self.follow.unknown))
-        if isinstance(value, (list, tuple)):
-            return type(value)(self.bound(v) for v in value)
-        if isinstance(value, dict):
-            return {name: self.bound(v) for name, v in value.items()}
-        return value
+        self.bounds = _bound(self.follow, self.results[0])
 
 
-def tolerance(kernel, places=False, **options):
+def _bound(follow: Follow, value: Any) -> Any:
+    """A result as a Bound; of lists, tuples and dicts each."""
+    if isinstance(value, NkiTensor):
+        return Bound(value.numpy(), follow.error(value).map(np.array), list(follow.labels), list(follow.unknown))
+    if isinstance(value, (list, tuple)):
+        return type(value)(_bound(follow, v) for v in value)
+    if isinstance(value, dict):
+        return {name: _bound(follow, v) for name, v in value.items()}
+    return value
+
+
+class Tolerance:
+    """A kernel that is followed when it is called; .report is of the last call."""
+
+    def __init__(self, kernel: Kernel, by_place: bool, options: dict[str, Any]) -> None:
+        self.kernel, self.by_place, self.options = kernel, by_place, options
+        self.report: Report | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        launch = self._run(args, kwargs, ())
+        if self.by_place and launch.follow is not None:
+            launch = self._run(args, kwargs, tuple(launch.follow.seen))
+        self.report = Report(launch.reports, launch.traces)
+        return launch.bounds
+
+    def places(self, *args: Any, **kwargs: Any) -> Any:
+        """The same with places=True."""
+        return Tolerance(self.kernel, True, self.options)(*args, **kwargs)
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], labels: Sequence[Label]) -> _Followed:
+        launch = _Followed(self.kernel.function, self.kernel.grid, args, kwargs, labels=labels, options=self.options)
+        launch.run(self.options)
+        return launch
+
+
+def tolerance(kernel: Kernel | Callable[..., Any], places: bool = False, **options: Any) -> Tolerance:
     """tolerance(kernel, generation=2, numerics=None, ...)(inputs): the kernel's results as Bounds. places: each place
     of the kernel is a source of its own, so that Bound.places can say who brought how much; slower, and run twice."""
     made = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
     if options.get("ranks") not in (None, 1):
         raise _core.Error(f"nki.tolerance follows one core, not {options['ranks']} ranks")
-
-    def run(*args, **kwargs):
-        def once(labels):
-            launch = _Followed(made.function, made.grid, args, kwargs, labels=labels, options=options)
-            launch.run(options)
-            return launch
-        launch = once(())
-        if places:
-            launch = once(tuple(launch.follow.seen))
-        run.report = Report(launch.reports, launch.traces)
-        return launch.bounds
-    run.places = lambda *args, **kwargs: tolerance(kernel, True, **options)(*args, **kwargs)
-    return run
+    return Tolerance(made, places, options)
 
 
-def assert_close(bound, expected, sigmas=None, why=None):
+def assert_close(bound: Bound, expected: Any, sigmas: float | None = None, why: str | None = None) -> None:
     """Fails where a result is further from `expected`, the exact one, than its worst bound (or than so many sigmas):
     with the element, both numbers, the bound, and the place of the kernel that brings most of it (if `bound` was made
     with places=True). NaN is as expected where NaN is expected."""
@@ -299,12 +181,12 @@ def assert_close(bound, expected, sigmas=None, why=None):
         return
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(bad, np.where(np.isnan(off), np.inf, off) / np.where(allowed > 0, allowed, 1e-300), 0)
-    index = np.unravel_index(int(np.argmax(share)), share.shape)
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(share)), share.shape))
     said = (f"{int(bad.sum())} of {bad.size} elements are further from the exact ones than rounding explains; "
-            f"element {tuple(int(i) for i in index)} is {got[index]!r}, expected {expected[index]!r}: "
+            f"element {index} is {got[index]!r}, expected {expected[index]!r}: "
             f"off by {off[index]:.3g}, where {'at most' if sigmas is None else f'{sigmas} sigma ='} "
             f"{allowed[index]:.3g} is allowed")
     if bound.labels:
-        share, place = bound.places(index)[0]
-        said += f"; {100 * share:.0f} % of its own error comes from {place}"
+        part, place = bound.places(index)[0]
+        said += f"; {100 * part:.0f} % of its own error comes from {place}"
     raise AssertionError(said + (f" ({why})" if why else ""))

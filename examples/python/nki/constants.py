@@ -41,7 +41,7 @@ class matmul_perf_mode(enum.Enum):
     double_pixel = "double_pixel"
 
     @property
-    def rows(self):
+    def rows(self) -> int:
         return 2 if self is matmul_perf_mode.double_row else 1
 
 

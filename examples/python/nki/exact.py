@@ -6,57 +6,63 @@ or a whole number, so that nothing is rounded before the cast.
 
 SPDX-License-Identifier: MIT
 """
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+Array = NDArray[Any]
 _erf = np.frompyfunc(math.erf, 1, 1)
 
 
-def erf(x):
+def erf(x: Array) -> Array:
     return np.asarray(_erf(x), np.float64)
 
 
-def sigmoid(x):
+def sigmoid(x: Array) -> Array:
     with np.errstate(over="ignore"):
         return 1 / (1 + np.exp(-x))
 
 
-def softplus(x):
+def softplus(x: Array) -> Array:
     return np.logaddexp(0, x)
 
 
-def _phi(x):
+def _phi(x: Array) -> Array:
     return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
 
-def _cdf(x):
+def _cdf(x: Array) -> Array:
     return (1 + erf(x / math.sqrt(2))) / 2
 
 
-def _sigmoid_dx(x, slope):
+def _sigmoid_dx(x: Array, slope: float) -> Array:
     s = sigmoid(slope * x)
     return s * (1 + slope * x * (1 - s))
 
 
-def _truth(function):
+def _truth(function: Callable[..., Any]) -> Callable[[Array, Array], Array]:
     return lambda x, y: function(x, y).astype(np.float64)
 
 
-def _logical(function):
+def _logical(function: Callable[..., Any]) -> Callable[[Array, Array], Array]:
     return lambda x, y: function(x != 0, y != 0).astype(np.float64)
 
 
-def _whole(function):
+def _whole(function: Callable[..., Any]) -> Callable[[Array, Array], Array]:
     """Of integers; nan where an operand is none."""
-    def apply(x, y):
+    def apply(x: Array, y: Array) -> Array:
         fits = np.isfinite(x) & np.isfinite(y) & (x == np.floor(x)) & (y == np.floor(y)) & (abs(x) < 2.0**62)
         a, b = (np.where(fits, v, 0).astype(np.int64) for v in (x, y))
         return np.where(fits, function(a, b), np.nan).astype(np.float64)
     return apply
 
 
-ALU = {
+ALU: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "power": np.power,
     "maximum": np.maximum, "minimum": np.minimum, "max": np.maximum, "min": np.minimum, "fmod": np.fmod, "mod": np.mod,
     "average": lambda x, y: (x + y) / 2, "bypass": lambda x, y: x,
@@ -69,7 +75,7 @@ ALU = {
     "left_shift": _whole(lambda x, y: x << (y & 63)), "right_shift": _whole(lambda x, y: x >> (y & 63)),
 }
 
-UNARY = {
+UNARY: dict[str, Callable[[Array], Array]] = {
     "abs": np.abs, "square": np.square, "relu": lambda x: np.maximum(x, 0), "rsqrt": lambda x: 1 / np.sqrt(x),
     "reciprocal": lambda x: 1 / x, "negative": np.negative,
     "logical_not": lambda x: (x == 0).astype(np.float64), "invert": lambda x: -x - 1,
@@ -80,7 +86,7 @@ KEEPS = frozenset({"bypass", "maximum", "minimum", "max", "min", "abs_max", "abs
                    "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "abs", "relu", "negative",
                    "invert", "copy", "sign"})
 
-ACTIVATION = {
+ACTIVATION: dict[str, Callable[[Array], Array]] = {
     "copy": lambda x: x, "identity": lambda x: x, "square": np.square, "sigmoid": sigmoid,
     "relu": lambda x: np.maximum(x, 0), "abs": np.abs, "sign": np.sign, "exp": np.exp, "log": np.log,
     "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x, "sin": np.sin,

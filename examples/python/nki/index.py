@@ -6,14 +6,23 @@ row (Scattered).
 
 SPDX-License-Identifier: MIT
 """
+from __future__ import annotations
+
 import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
 
 from . import _core
+from ._numpy import np
+from .memories import HBM
 
-try:
-    import numpy as np
-except ImportError:
-    np = None
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+View = TypeVar("View", bound=_core.View)
+Pattern = Sequence[Sequence[int]]  # [step, number] of each axis, outermost first
+Axes = Sequence[Union[str, Sequence[str]]]  # names, and names that share an axis
 
 
 class Register:
@@ -21,30 +30,30 @@ class Register:
 
     __slots__ = ("value",)
 
-    def __init__(self, value=0):
+    def __init__(self, value: int = 0) -> None:
         self.value = int(value)
 
-    def __index__(self):
+    def __index__(self) -> int:
         return self.value
 
     __int__ = __index__
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.value != 0
 
 
-def _register_operator(name):
-    def apply(self, other):
+def _register_operator(name: str) -> Callable[[Register, Any], Any]:
+    def apply(self: Register, other: Any) -> Any:
         return getattr(int(self), name)(int(other))
     return apply
 
 
 for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "mod", "eq", "lt", "le", "gt", "ge", "ne"):
     setattr(Register, f"__{_name}__", _register_operator(f"__{_name}__"))
-Register.__hash__ = object.__hash__
+setattr(Register, "__hash__", object.__hash__)  # __eq__ took it away
 
 
-def scalar(value):
+def scalar(value: Any) -> int:
     """An int, of an int, a register or a tile of one element (read at once)."""
     if isinstance(value, _core.View):
         value.core.settle()
@@ -54,7 +63,7 @@ def scalar(value):
     return int(value)
 
 
-def _expanded(tensor, key):
+def _expanded(tensor: _core.View, key: Any) -> list[Any]:
     """The key as one item per axis, with None between them kept."""
     items = list(key) if isinstance(key, tuple) else [key]
     named = sum(item is not None and item is not Ellipsis for item in items)
@@ -64,23 +73,28 @@ def _expanded(tensor, key):
     return items + [slice(None)] * (tensor.ndim - named)
 
 
-def _is_array(item):
+def _count(tensor: _core.View) -> int:
+    return math.prod(tensor.shape)
+
+
+def _is_array(item: object) -> bool:
     return np is not None and isinstance(item, np.ndarray)
 
 
-def _rows(tensor, index, rest):
+def _rows(tensor: View, index: Any, rest: Sequence[Any]) -> Rows[View]:
     """tensor[tile of row numbers, rest]: rows of HBM that DMA gathers or scatters to."""
     line = view(tensor, (0,) + tuple(rest))
     kept = [(n, s) for n, s in zip(line.shape, line.strides) if n != 1] or [(1, 1)]
     sizes, steps = zip(*kept)
     all_rows = tensor.strided((tensor.shape[0],) + sizes, (tensor.strides[0],) + steps,
                               line.element_offset - tensor.element_offset)
-    return Rows(all_rows, index.reshaped((index.size, 1)))
+    return Rows(all_rows, index.reshaped((_count(index), 1)))
 
 
-def view(tensor, key):
+def view(tensor: View, key: Any) -> Any:
+    """tensor[key], whatever the key is: a view, Rows, Scattered or Wide."""
     items = _expanded(tensor, key)
-    if items and isinstance(items[0], _core.View) and items[0].size > 1 and tensor.space == 2:
+    if items and isinstance(items[0], _core.View) and _count(items[0]) > 1 and tensor.space == HBM:
         return _rows(tensor, items[0], items[1:])
     items = [_plain(item) for item in items]
     if any(_is_array(item) for item in items):
@@ -88,7 +102,7 @@ def view(tensor, key):
     return tensor.index(tuple(items))
 
 
-def _plain(item):
+def _plain(item: Any) -> Any:
     if isinstance(item, Register):
         return int(item)
     if isinstance(item, _core.View):
@@ -101,7 +115,7 @@ def _plain(item):
     return item
 
 
-def _grid(tensor, items):
+def _grid(tensor: View, items: Sequence[Any]) -> Any:
     """All arrays broadcast against each other; slices beside them keep their axis in its place."""
     items = [i for i in items if i is not None]
     arrays = [i for i in items if _is_array(i)]
@@ -111,23 +125,24 @@ def _grid(tensor, items):
         return _grid_beside_slices(tensor, items, shape, slices)
     place = np.zeros(shape, np.int64)
     for axis, item in enumerate(items):
-        item = np.asarray(item)
-        low, high = (int(item.min()), int(item.max())) if item.size else (0, 0)
+        numbers = np.asarray(item)
+        low, high = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, 0)
         if low < 0 or high >= tensor.shape[axis]:
             return Scattered(tensor, [np.broadcast_to(np.asarray(i), shape) for i in items], shape)
-        place = place + item.astype(np.int64) * tensor.strides[axis]
+        place = place + numbers.astype(np.int64) * tensor.strides[axis]
     steps = _steps(place)
     if steps is None:
         return Scattered(tensor, [np.broadcast_to(np.asarray(i), shape) for i in items], shape)
     origin = int(place.reshape(-1)[0]) if place.size else 0
-    if any(s < 0 for s in steps) or _unmerged(shape, steps) > (4 if tensor.space != 2 else _core.MAX_RANK - 1):
+    if any(s < 0 for s in steps) or _unmerged(shape, steps) > (4 if tensor.space != HBM else _core.MAX_RANK - 1):
         return Wide(tensor, shape, steps, origin)
     return tensor.strided(shape, steps, origin)
 
 
-def _unmerged(shape, steps):
+def _unmerged(shape: Sequence[int], steps: Sequence[int]) -> int:
     """Free axes that are left when those that follow each other have merged."""
-    count, inner = 0, None
+    count = 0
+    inner: tuple[int, int] | None = None
     for size, step in list(zip(shape, steps))[:0:-1]:
         if size == 1:
             continue
@@ -139,10 +154,11 @@ def _unmerged(shape, steps):
     return count
 
 
-def _steps(place):
+def _steps(place: NDArray[np.int64]) -> tuple[int, ...] | None:
     """How far places lie apart along each axis, if they do so evenly; else None."""
     origin = int(place.reshape(-1)[0]) if place.size else 0
-    steps, even = [], np.int64(origin)
+    steps: list[int] = []
+    even: Any = np.int64(origin)
     for axis, size in enumerate(place.shape):
         corner = tuple(1 if a == axis and size > 1 else 0 for a in range(place.ndim))
         step = int(place[corner]) - origin if place.size else 0
@@ -152,7 +168,7 @@ def _steps(place):
     return tuple(steps) if np.array_equal(np.broadcast_to(even, place.shape), place) else None
 
 
-def _grid_beside_slices(tensor, items, shape, slices):
+def _grid_beside_slices(tensor: View, items: Sequence[Any], shape: tuple[int, ...], slices: list[int]) -> View:
     """NumPy's places for the axes: arrays that stand together keep their place."""
     arrays = [n for n, i in enumerate(items) if not isinstance(i, slice)]
     first = tensor
@@ -171,15 +187,15 @@ def _grid_beside_slices(tensor, items, shape, slices):
                          int(place.reshape(-1)[0]))
 
 
-class Wide:
+class Wide(Generic[View]):
     """A view with more axes than an access pattern has, or with steps backwards: instructions take it in pieces."""
 
-    def __init__(self, tensor, shape, steps, origin):
+    def __init__(self, tensor: View, shape: Sequence[int], steps: tuple[int, ...], origin: int) -> None:
         self.tensor, self.shape, self.steps, self.origin = tensor, tuple(shape), steps, origin
         self.dtype, self.name, self.space, self.core = tensor.dtype, tensor.name, tensor.space, tensor.core
         self.ndim = len(self.shape)
 
-    def pieces(self, packed):
+    def pieces(self, packed: View) -> Iterator[tuple[View, View]]:
         """Pairs of views, of the tensor and of `packed`, a tile [P, everything else] with the same elements."""
         size, packed_steps = 1, [0] * self.ndim
         for axis in range(self.ndim - 1, 0, -1):
@@ -191,25 +207,26 @@ class Wide:
             apart.append(free.pop(0))
         kept = [0] + free
         for at in itertools.product(*(range(self.shape[a]) for a in apart)):
-            yield tuple(t.strided([self.shape[a] for a in kept], [steps[a] for a in kept],
-                                  origin + sum(i * steps[a] for i, a in zip(at, apart)))
-                        for t, steps, origin in ((self.tensor, self.steps, self.origin), (packed, packed_steps, 0)))
+            there, here = (t.strided([self.shape[a] for a in kept], [steps[a] for a in kept],
+                                     origin + sum(i * steps[a] for i, a in zip(at, apart)))
+                           for t, steps, origin in ((self.tensor, self.steps, self.origin), (packed, packed_steps, 0)))
+            yield there, here
 
 
-class Scattered:
+class Scattered(Generic[View]):
     """Places of a tensor that follow no pattern: for DMA, and for masks that leave out what lies outside."""
 
-    def __init__(self, tensor, indices, shape):
+    def __init__(self, tensor: View, indices: Sequence[NDArray[Any]], shape: Sequence[int]) -> None:
         self.tensor, self.indices, self.shape = tensor, indices, tuple(shape)
         self.dtype, self.name, self.space, self.core = tensor.dtype, tensor.name, tensor.space, tensor.core
         self.ndim = len(self.shape)
 
-    def part(self, key):
+    def part(self, key: Any) -> Any:
         """Those that a mask leaves over, which may be evenly spaced."""
         return _grid(self.tensor, [i[key] for i in self.indices])
 
 
-def _merge(finer, coarser):
+def _merge(finer: Sequence[int], coarser: Sequence[int]) -> bool:
     """Are the coarser axes runs of the finer ones, in their order?"""
     rest = list(finer)
     for size in coarser:
@@ -221,24 +238,22 @@ def _merge(finer, coarser):
     return not rest
 
 
-def _many(shape):
+def _many(shape: Sequence[int]) -> list[int]:
     return [n for n in shape if n != 1]
 
 
-def agree(what, dst, src):
+def agree(what: str, dst: Any, src: Any) -> None:
     """Shapes of a transfer agree axis by axis; axes of one element do not count, and those within a row (in HBM all)
     may be one on the other side. As many elements in another shape are no reason: NKI's compiler refuses that."""
     to, of = _many(dst.shape), _many(src.shape)
     if to == of or 0 in to or 0 in of:
         return
-    first = 0
-    if not (dst.space == 2 and src.space == 2):
+    first: int | None = 0
+    if not (dst.space == HBM and src.space == HBM):
         first = 1 if to and of and to[0] == of[0] else None
     if first is not None and (_merge(to[first:], of[first:]) or _merge(of[first:], to[first:])):
         return
-    count = 1
-    for n in to:
-        count *= n
+    count = math.prod(to)
     for n in of:
         count //= n if count % n == 0 else count + 1  # another number of elements: the core says so
     if count == 1:
@@ -246,38 +261,37 @@ def agree(what, dst, src):
                           f"{list(src.shape)}; they agree in the number of elements only: reshape one of them")
 
 
-class Rows:
+class Rows(Generic[View]):
     """A view whose rows along its first axis are chosen by a tile of indices."""
 
-    def __init__(self, tensor, index):
+    def __init__(self, tensor: View, index: View) -> None:
         self.tensor, self.rows = tensor, index
         self.shape = (index.shape[0],) + tuple(tensor.shape[1:])
         self.dtype, self.name, self.space, self.core = tensor.dtype, tensor.name, tensor.space, tensor.core
         self.ndim = len(self.shape)
 
 
-class Placed:
+class Placed(Generic[View]):
     """A view of HBM that begins `value` indices of an axis further on, where the number lies in a tile: a transfer reads
     it when it runs; whatever else asks for the view reads it at once."""
 
-    def __init__(self, tensor, pattern, offset, value, dim, step):
+    def __init__(self, tensor: View, pattern: Pattern, offset: int, value: Any, dim: int, step: int) -> None:
         self.view, self.value, self.of, self.dim = leaving(tensor, pattern, offset), value, tensor, dim
         self.shape, self.dtype, self.core = self.view.shape, self.view.dtype, tensor.core
         self.now = lambda: leaving(tensor, pattern, offset + scalar(value) * step)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.now(), name)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         return self.now()[key]
 
 
-def dynamic(tensor, pattern, offset, scalar_offset, vector_offset, indirect_dim):
+def dynamic(tensor: View, pattern: Pattern, offset: int, scalar_offset: Any, vector_offset: View | None,
+            indirect_dim: int) -> Any:
     """.ap() with an offset that lies in a tile or a register: of a whole view, or one per row."""
-    step = 1
-    for size in tensor.shape[indirect_dim + 1:]:
-        step *= size
-    if isinstance(scalar_offset, _core.View) and vector_offset is None and tensor.space == 2:
+    step = math.prod(tensor.shape[indirect_dim + 1:])
+    if isinstance(scalar_offset, _core.View) and vector_offset is None and tensor.space == HBM:
         return Placed(tensor, pattern, offset, scalar_offset, indirect_dim, step)
     if scalar_offset is not None:
         offset += scalar(scalar_offset) * step
@@ -286,24 +300,24 @@ def dynamic(tensor, pattern, offset, scalar_offset, vector_offset, indirect_dim)
     if indirect_dim:
         raise _core.Error(f"'{tensor.name}': a vector_offset goes along axis 0 of the pattern")
     rest = list(pattern[1:])
-    rows = (tensor.size - 1 - offset - sum(s * (n - 1) for s, n in rest)) // step + 1
+    rows = (_count(tensor) - 1 - offset - sum(s * (n - 1) for s, n in rest)) // step + 1
     index = vector_offset if vector_offset.ndim == 2 else vector_offset.reshaped((vector_offset.shape[0], -1))
     return Rows(leaving(tensor, [[step, rows]] + rest, offset), index)
 
 
-class Nowhere:
+class Nowhere(Generic[View]):
     """A pattern that leaves its tensor: kernels make such views before they ask whether they need them. Whoever uses it
     is refused."""
 
-    def __init__(self, tensor, pattern, offset, refusal):
+    def __init__(self, tensor: View, pattern: Pattern, offset: int, refusal: _core.Error) -> None:
         self.refusal = f"{refusal}: {[list(p) for p in pattern]} from {offset} on of {tensor!r}"
         self.shape, self.dtype = tuple(n for _, n in pattern), tensor.dtype
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         raise _core.Error(self.refusal)
 
 
-def leaving(tensor, pattern, offset):
+def leaving(tensor: View, pattern: Pattern, offset: int) -> Any:
     """tensor.pattern(), whose refusal waits until somebody uses the view."""
     try:
         return tensor.pattern(pattern, offset)
@@ -311,34 +325,38 @@ def leaving(tensor, pattern, offset):
         return Nowhere(tensor, pattern, offset, refusal)
 
 
-def selected(tensor, dim, index):
-    if index.size == 1:
+def selected(tensor: View, dim: int, index: View) -> Any:
+    """One index of an axis, or rows, as a tile says."""
+    if _count(index) == 1:
         return tensor.index((slice(None),) * (dim % tensor.ndim) + (scalar(index),))
     if dim % tensor.ndim:
         raise _core.Error("select: rows are chosen along axis 0")
     return Rows(tensor, index)
 
 
-def rearranged(tensor, source, target, sizes):
+def permuted(tensor: View, dims: tuple[int, ...]) -> View:
+    """The axes in another order."""
+    if sorted(dims) != list(range(tensor.ndim)):
+        raise ValueError(f"permute: {dims} are not the axes of a tensor of {tensor.ndim}")
+    return tensor.strided([tensor.shape[d] for d in dims], [tensor.strides[d] for d in dims])
+
+
+def rearranged(tensor: View, source: Axes, target: Axes, sizes: Mapping[str, int]) -> View:
     """Axes by name: ("p", ("a", "b")) to (("p", "a"), "b")."""
-    shape, names = [], []
+    shape: list[int] = []
+    names: list[str] = []
     for axis, name in enumerate(source):
         parts = [name] if isinstance(name, str) else list(name)
         known = [sizes.get(p) for p in parts]
-        product = 1
-        for k in known:
-            product *= 1 if k is None else k
+        product = math.prod(k for k in known if k is not None)
         shape += [tensor.shape[axis] // max(product, 1) if k is None else k for k in known]
         names += parts
     split = tensor.reshaped(tuple(shape))
     order = [p for name in target for p in ([name] if isinstance(name, str) else name)]
-    turned = split.permute(tuple(names.index(n) for n in order))
+    turned = permuted(split, tuple(names.index(n) for n in order))
     merged, at = [], 0
     for name in target:
         width = 1 if isinstance(name, str) else len(name)
-        product = 1
-        for n in turned.shape[at:at + width]:
-            product *= n
-        merged.append(product)
+        merged.append(math.prod(turned.shape[at:at + width]))
         at += width
     return turned.reshaped(tuple(merged))

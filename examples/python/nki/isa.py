@@ -3,37 +3,48 @@ trn_core.h on the core that dst lies on; shapes, limits, roundings and costs are
 
 SPDX-License-Identifier: MIT
 """
-from . import _core, dtypes as _dtypes
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import _core, constants as _constants, formats as _formats
 from .constants import (dge_mode, dma_engine, engine, matmul_perf_mode, nc_version, oob_mode, reduce_cmd)
 from .index import Placed, Register, Rows, Scattered, agree as _agree, scalar as _scalar
-from .operators import act as _act, alu as _alu, named as _named
-from .tensor import PSUM as _PSUM, NkiTensor
+from .memories import PSUM as _PSUM
+from .operators import Op, act as _act, alu as _alu, named as _named
+from .running import current as _current
+from .scattered import Side, pairs as _pairs
+from .tensor import NkiTensor, Number, Operand
 
 tensor_engine, vector_engine, scalar_engine = engine.tensor, engine.vector, engine.scalar
 gpsimd_engine, dma_engines, unknown_engine = engine.gpsimd, engine.dma, engine.unknown
 VirtualRegister = Register
 
+_Pair = Sequence[int]
+
 _I = _core.instruction
-_FLOAT32 = _dtypes.of("float32")
+_FLOAT32 = _formats.float32
 
 
 # ---- which machine ----
 
-def get_nc_version():
+def get_nc_version() -> nc_version:
     """The NeuronCore's version: gen2, gen3, gen4 for Trainium1, 2, 3."""
-    from .simulator import current
-    return nc_version(current().generation + 1)
+    return nc_version(_current().generation + 1)
 
 
-def get_nc_sub_version():
+def get_nc_sub_version() -> int:
     """The revision of it: 0."""
     return 0
 
 
 # ---- the Tensor engine ----
 
-def nc_matmul(dst, stationary, moving, is_stationary_onezero=False, is_moving_onezero=False, is_transpose=False,
-              accumulate=None, tile_position=(), tile_size=(), perf_mode=matmul_perf_mode.none, name=None):
+def nc_matmul(dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, is_stationary_onezero: bool = False,
+              is_moving_onezero: bool = False, is_transpose: bool = False, accumulate: bool | None = None,
+              tile_position: _Pair = (), tile_size: _Pair = (), perf_mode: matmul_perf_mode = matmul_perf_mode.none,
+              name: str | None = None) -> None:
     """dst [M, N] (+)= stationary [K, M] turned, times moving [K, N]. accumulate=None: the first product of a place in
     PSUM overwrites it, later ones add."""
     if accumulate is None:
@@ -43,8 +54,9 @@ def nc_matmul(dst, stationary, moving, is_stationary_onezero=False, is_moving_on
     dst.touch()
 
 
-def nc_matmul_mx(dst, stationary, moving, stationary_scale, moving_scale, tile_position=None, tile_size=None,
-                 accumulate=None, name=None):
+def nc_matmul_mx(dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, stationary_scale: NkiTensor,
+                 moving_scale: NkiTensor, tile_position: _Pair | None = None, tile_size: _Pair | None = None,
+                 accumulate: bool | None = None, name: str | None = None) -> None:
     """The same of x4 formats with a scale for each 8 partitions x 4 elements."""
     if accumulate is None:
         accumulate = dst.touched()
@@ -54,7 +66,8 @@ def nc_matmul_mx(dst, stationary, moving, stationary_scale, moving_scale, tile_p
     dst.touch()
 
 
-def nc_transpose(dst, data, engine=engine.unknown, name=None):
+def nc_transpose(dst: NkiTensor, data: NkiTensor, engine: _constants.engine = engine.unknown,
+                 name: str | None = None) -> None:
     """dst [F, P] = data [P, F] turned: on the Tensor engine, or in blocks of 32 on the Vector engine."""
     on_vector = engine == vector_engine or (engine == unknown_engine and dst.space != _PSUM)
     _I["vector_transpose" if on_vector else "nc_transpose"](dst.core, _flat(dst), _flat(data))
@@ -64,35 +77,40 @@ def nc_transpose(dst, data, engine=engine.unknown, name=None):
 
 # ---- the Vector engine, and what it shares with others ----
 
-def tensor_tensor(dst, data1, data2, op, engine=engine.unknown, name=None):
+def tensor_tensor(dst: NkiTensor, data1: NkiTensor, data2: NkiTensor, op: Op,
+                  engine: _constants.engine = engine.unknown, name: str | None = None) -> None:
     """dst = data1 op data2."""
     _I["tensor_tensor"](dst.core, dst, data1, data2, _alu(op), engine)
 
 
-def tensor_scalar(dst, data, op0, operand0, reverse0=False, op1=None, operand1=None, reverse1=False,
-                  engine=engine.unknown, name=None):
+def tensor_scalar(dst: NkiTensor, data: NkiTensor, op0: Op, operand0: Operand, reverse0: bool = False,
+                  op1: Op | None = None, operand1: Operand | None = None, reverse1: bool = False,
+                  engine: _constants.engine = engine.unknown, name: str | None = None) -> None:
     """dst = (data op0 operand0) op1 operand1; operands are numbers or tiles [P, 1]."""
     _I["tensor_scalar"](dst.core, dst, data, _alu(op0), operand0, reverse0, _alu(op1), operand1, reverse1, engine)
 
 
-def scalar_tensor_tensor(dst, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, name=None):
+def scalar_tensor_tensor(dst: NkiTensor, data: NkiTensor, op0: Op, operand0: Operand, op1: Op, operand1: Operand,
+                         reverse0: bool = False, reverse1: bool = False, name: str | None = None) -> None:
     """dst = (data op0 operand0) op1 operand1, where operand1 is a tile like data."""
     _I["scalar_tensor_tensor"](dst.core, dst, data, _alu(op0), operand0, reverse0, _alu(op1), operand1, reverse1)
 
 
-def tensor_copy(dst, src, engine=engine.unknown, name=None, **more):
+def tensor_copy(dst: NkiTensor, src: NkiTensor, engine: _constants.engine = engine.unknown, name: str | None = None,
+                **more: Any) -> None:
     """dst = src, cast where formats differ."""
     if more:
         _older(more, dst)
     _I["tensor_copy"](dst.core, dst, src, engine)
 
 
-def tensor_copy_predicated(dst, src, predicate, reverse_pred=False, name=None):
+def tensor_copy_predicated(dst: NkiTensor, src: Operand, predicate: NkiTensor, reverse_pred: bool = False,
+                           name: str | None = None) -> None:
     """dst = src where predicate is not 0 (is 0 with reverse_pred); elsewhere dst stays."""
     _I["tensor_copy_predicated"](dst.core, dst, src, predicate, reverse_pred)
 
 
-def memset(dst, value, engine=engine.unknown, name=None):
+def memset(dst: NkiTensor, value: Number, engine: _constants.engine = engine.unknown, name: str | None = None) -> None:
     """Every element of dst = value: an integer exactly, where dst holds integers."""
     if type(value) is int and abs(value) > 1 << 24 and "int" in str(dst.dtype):
         _I["memset"](dst.core, dst, 0.0, engine, True, value)
@@ -100,15 +118,15 @@ def memset(dst, value, engine=engine.unknown, name=None):
         _I["memset"](dst.core, dst, value, engine)
 
 
-def reciprocal(dst, data, name=None):
+def reciprocal(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> None:
     """dst = 1 / data."""
     _I["reciprocal"](dst.core, dst, data)
 
 
-def tensor_reduce(dst, op, data, axis, negate=False, keepdims=False, name=None):
+def tensor_reduce(dst: NkiTensor, op: Op, data: NkiTensor, axis: int | Sequence[int], negate: bool = False,
+                  keepdims: bool = False, name: str | None = None) -> None:
     """dst = data reduced along free axes, in one ascending chain of float32."""
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    axes = sorted(a % data.ndim for a in axes)
+    axes = sorted(a % data.ndim for a in ((axis,) if isinstance(axis, int) else axis))
     rest = [a for a in range(data.ndim) if a not in axes]
     if axes != list(range(data.ndim - len(axes), data.ndim)):
         data = data.permute(tuple(rest + axes))
@@ -117,129 +135,142 @@ def tensor_reduce(dst, op, data, axis, negate=False, keepdims=False, name=None):
     _I["tensor_reduce"](dst.core, dst, data, _alu(op), len(axes), negate, False)
 
 
-def tensor_scalar_reduce(dst, data, op0, operand0, reduce_op, reduce_res=None, reverse0=False,
-                         reduce_cmd=reduce_cmd.reset_reduce, reduce_init=None, reduce_res_negate=False, name=None):
+def tensor_scalar_reduce(dst: NkiTensor, data: NkiTensor, op0: Op, operand0: Operand, reduce_op: Op,
+                         reduce_res: NkiTensor | None = None, reverse0: bool = False,
+                         reduce_cmd: _constants.reduce_cmd = reduce_cmd.reset_reduce, reduce_init: Number | None = None,
+                         reduce_res_negate: bool = False, name: str | None = None) -> None:
     """dst = data op0 operand0, and reduce_res [P, 1] = all of it by reduce_op."""
     _I["tensor_scalar_reduce"](dst.core, dst, data, _alu(op0), operand0, reverse0, _alu(reduce_op), reduce_res,
                                reduce_cmd, reduce_init, reduce_res_negate)
 
 
-def tensor_scalar_cumulative(dst, src, op0, op1, imm0, imm1=None, reduce_cmd=reduce_cmd.reset_reduce, name=None):
+def tensor_scalar_cumulative(dst: NkiTensor, src: NkiTensor, op0: Op, op1: Op, imm0: Operand,
+                             imm1: Operand | None = None, reduce_cmd: _constants.reduce_cmd = reduce_cmd.reset_reduce,
+                             name: str | None = None) -> None:
     """dst[i] = (src[i] op0 imm0) op1 what came before."""
     _I["tensor_scalar_cumulative"](dst.core, dst, src, _alu(op0), _alu(op1), imm0, imm1, reduce_cmd)
 
 
-def tensor_tensor_scan(dst, data0, data1, initial, op0, op1, reverse0=False, reverse1=False, name=None):
+def tensor_tensor_scan(dst: NkiTensor, data0: NkiTensor, data1: NkiTensor, initial: Operand, op0: Op, op1: Op,
+                       reverse0: bool = False, reverse1: bool = False, name: str | None = None) -> None:
     """dst[i] = (data0[i] op0 dst[i - 1]) op1 data1[i], in float32."""
     _I["tensor_tensor_scan"](dst.core, dst, data0, data1, initial, _alu(op0), _alu(op1), reverse0, reverse1)
 
 
-def exponential(dst, src, max_value=0.0, reduce_res=None, reduce_cmd=reduce_cmd.idle, reduce_init=0.0, name=None):
+def exponential(dst: NkiTensor, src: NkiTensor, max_value: Operand = 0.0, reduce_res: NkiTensor | None = None,
+                reduce_cmd: _constants.reduce_cmd = reduce_cmd.idle, reduce_init: Number = 0.0,
+                name: str | None = None) -> None:
     """dst = exp(src - max_value), and its sum per partition. Trainium3."""
     _I["exponential"](dst.core, dst, src, max_value, reduce_res, reduce_cmd, reduce_init)
 
 
-def range_select(dst, on_true_tile, comp_op0, comp_op1, bound0, bound1, reduce_cmd=reduce_cmd.reset_reduce,
-                 reduce_res=None, reduce_op="maximum", range_start=0, on_false_value=-3.4028235e38, name=None):
+def range_select(dst: NkiTensor, on_true_tile: NkiTensor, comp_op0: Op, comp_op1: Op, bound0: Operand, bound1: Operand,
+                 reduce_cmd: _constants.reduce_cmd = reduce_cmd.reset_reduce, reduce_res: NkiTensor | None = None,
+                 reduce_op: Op = "maximum", range_start: int = 0, on_false_value: Number = -3.4028235e38,
+                 name: str | None = None) -> None:
     """dst = on_true_tile where the column number lies between bound0 and bound1 [P, 1], else on_false_value."""
     _I["range_select"](dst.core, dst, on_true_tile, _alu(comp_op0), _alu(comp_op1), bound0, bound1, reduce_cmd,
                        reduce_res, _alu(reduce_op), range_start, on_false_value)
 
 
-def select_reduce(dst, predicate, on_true, on_false, reduce_res=None, reduce_cmd=reduce_cmd.idle, reduce_op="maximum",
-                  reverse_pred=False, name=None):
+def select_reduce(dst: NkiTensor, predicate: NkiTensor, on_true: NkiTensor, on_false: Operand,
+                  reduce_res: NkiTensor | None = None, reduce_cmd: _constants.reduce_cmd = reduce_cmd.idle,
+                  reduce_op: Op = "maximum", reverse_pred: bool = False, name: str | None = None) -> None:
     """dst = on_true where predicate, else on_false, and its maximum per partition."""
     _I["select_reduce"](dst.core, dst, predicate, on_true, on_false, reduce_res, reduce_cmd, _alu(reduce_op),
                         reverse_pred)
 
 
-def bn_stats(dst, data, name=None):
+def bn_stats(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> None:
     """dst [P, 6]: count, mean, variance x count, of even and of odd elements."""
     _I["bn_stats"](dst.core, dst, data)
 
 
-def bn_aggr(dst, data, name=None):
+def bn_aggr(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> None:
     """dst [P, 2]: mean and variance of several bn_stats."""
     _I["bn_aggr"](dst.core, dst, data)
 
 
-def max8(dst, src, name=None):
+def max8(dst: NkiTensor, src: NkiTensor, name: str | None = None) -> None:
     """The eight largest of each partition, descending."""
     _I["max8"](dst.core, dst, src)
 
 
-def nc_find_index8(dst, data, vals, name=None):
+def nc_find_index8(dst: NkiTensor, data: NkiTensor, vals: NkiTensor, name: str | None = None) -> None:
     """Where the eight vals first stand in each partition."""
     _I["nc_find_index8"](dst.core, dst, data, vals)
 
 
-def nc_match_replace8(dst, data, vals, imm, dst_idx=None, name=None):
+def nc_match_replace8(dst: NkiTensor, data: NkiTensor, vals: NkiTensor, imm: Number, dst_idx: NkiTensor | None = None,
+                      name: str | None = None) -> None:
     """data with the first place of each of eight vals replaced by imm."""
     _I["nc_match_replace8"](dst.core, dst, data, vals, imm, dst_idx)
 
 
-def nc_stream_shuffle(dst, src, shuffle_mask, name=None):
+def nc_stream_shuffle(dst: NkiTensor, src: NkiTensor, shuffle_mask: Sequence[int], name: str | None = None) -> None:
     """Partition i of each 32 of dst is partition shuffle_mask[i] of src; 255 leaves it."""
     _I["nc_stream_shuffle"](dst.core, dst, src, shuffle_mask)
 
 
-def quantize_mx(dst, src, dst_scale, name=None):
+def quantize_mx(dst: NkiTensor, src: NkiTensor, dst_scale: NkiTensor, name: str | None = None) -> None:
     """src [P, F] as MX: dst [P, F/4] of an x4 format and its scales. Trainium3."""
     _I["quantize_mx"](dst.core, _four(_flat(dst)), _flat(src), _scale(_flat(dst_scale)))
 
 
-def rng(dst, engine=engine.vector, name=None):
+def rng(dst: NkiTensor, engine: _constants.engine = engine.vector, name: str | None = None) -> None:
     """Random bits."""
     _I["rng"](dst.core, dst, engine)
 
 
-def rand2(dst, min, max, name=None):
+def rand2(dst: NkiTensor, min: Operand, max: Operand, name: str | None = None) -> None:
     """Uniform numbers between min and max. Trainium3."""
     _I["rand2"](dst.core, dst, min, max)
 
 
-def dropout(dst, data, prob, name=None):
+def dropout(dst: NkiTensor, data: NkiTensor, prob: Operand, name: str | None = None) -> None:
     """data with elements set to 0 with this probability."""
     _I["dropout"](dst.core, dst, data, prob)
 
 
-def set_rng_seed(src_seeds, name=None):
+def set_rng_seed(src_seeds: NkiTensor, name: str | None = None) -> None:
     """Seeds the Vector engine's generators."""
     _I["set_rng_seed"](src_seeds.core, src_seeds)
 
 
-def rand_set_state(src_seeds, engine=engine.gpsimd, name=None):
+def rand_set_state(src_seeds: NkiTensor, engine: _constants.engine = engine.gpsimd, name: str | None = None) -> None:
     """Sets the states of a generator."""
     _I["rand_set_state"](src_seeds.core, src_seeds, engine)
 
 
-def rand_get_state(dst, engine=engine.gpsimd, name=None):
+def rand_get_state(dst: NkiTensor, engine: _constants.engine = engine.gpsimd, name: str | None = None) -> None:
     """Reads the states of a generator."""
     _I["rand_get_state"](dst.core, dst, engine)
 
 
 # ---- the Scalar engine ----
 
-def activation(dst, op, data, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=reduce_cmd.idle,
-               name=None):
+def activation(dst: NkiTensor, op: Op, data: NkiTensor, bias: NkiTensor | None = None, scale: Operand = 1.0,
+               reduce_op: Op | None = None, reduce_res: NkiTensor | None = None,
+               reduce_cmd: _constants.reduce_cmd = reduce_cmd.idle, name: str | None = None) -> None:
     """dst = op(scale data + bias); reduce_res [P, 1]: its sum."""
     _sums(reduce_op)
     _I["activation"](dst.core, dst, data, _act(op), _scale_of(scale, data), bias, None, reduce_res, reduce_cmd)
 
 
-def activation_reduce(dst, op, data, reduce_op, reduce_res, bias=None, scale=1.0, name=None):
+def activation_reduce(dst: NkiTensor, op: Op, data: NkiTensor, reduce_op: Op, reduce_res: NkiTensor,
+                      bias: NkiTensor | None = None, scale: Operand = 1.0, name: str | None = None) -> None:
     """The same, whose sums begin anew."""
     _sums(reduce_op)
     _I["activation"](dst.core, dst, data, _act(op), _scale_of(scale, data), bias, None, reduce_res,
                      reduce_cmd.reset_reduce)
 
 
-def _sums(reduce_op):
+def _sums(reduce_op: Op | None) -> None:
     if reduce_op is not None and _alu(reduce_op) != _alu("add"):
         raise _core.Error(f"activation adds up; {_named(reduce_op).name} is activate2's, of Trainium3")
 
 
-def _scale_of(scale, data):
+def _scale_of(scale: Operand, data: NkiTensor) -> Operand:
     """Scale 0, which the C library takes for none, as a column."""
     if isinstance(scale, NkiTensor) or scale != 0:
         return scale
@@ -248,8 +279,10 @@ def _scale_of(scale, data):
     return column
 
 
-def activate2(dst, op, data, imm0, imm1, op0, op1, relu_param=0.0, reverse0=False, reverse1=False, reduce_op=None,
-              reduce_res=None, reduce_cmd=reduce_cmd.idle, name=None):
+def activate2(dst: NkiTensor, op: Op, data: NkiTensor, imm0: Operand, imm1: Operand, op0: Op, op1: Op,
+              relu_param: Operand = 0.0, reverse0: bool = False, reverse1: bool = False, reduce_op: Op | None = None,
+              reduce_res: NkiTensor | None = None, reduce_cmd: _constants.reduce_cmd = reduce_cmd.idle,
+              name: str | None = None) -> None:
     """dst = op((data op0 imm0) op1 imm1). Trainium3."""
     _I["activate2"](dst.core, dst, data, _act(op), _alu(op0), _alu(op1), imm0, imm1, relu_param, reverse0, reverse1,
                     _alu(reduce_op), reduce_res, reduce_cmd)
@@ -257,146 +290,155 @@ def activate2(dst, op, data, imm0, imm1, op0, op1, relu_param=0.0, reverse0=Fals
 
 # ---- the GpSimd engine ----
 
-def iota(dst, pattern, offset=0, channel_multiplier=0, name=None):
+def iota(dst: NkiTensor, pattern: Sequence[Sequence[int]], offset: int = 0, channel_multiplier: int = 0,
+         name: str | None = None) -> None:
     """dst = offset + channel_multiplier x partition + what the pattern counts."""
     _I["iota"](dst.core, dst, pattern, offset, channel_multiplier)
 
 
-def affine_select(dst, pattern, channel_multiplier, on_true_tile, on_false_value, cmp_op="equal", offset=0, name=None):
+def affine_select(dst: NkiTensor, pattern: Sequence[Sequence[int]], channel_multiplier: int, on_true_tile: NkiTensor,
+                  on_false_value: Number, cmp_op: Op = "equal", offset: int = 0, name: str | None = None) -> None:
     """on_true_tile where iota's number cmp_op 0, else on_false_value."""
     _I["affine_select"](dst.core, dst, pattern, channel_multiplier, on_true_tile, on_false_value, _alu(cmp_op), offset)
 
 
-def local_gather(dst, src_buffer, index, num_elem_per_idx=1, num_valid_indices=None, name=None):
+def local_gather(dst: NkiTensor, src_buffer: NkiTensor, index: NkiTensor, num_elem_per_idx: int = 1,
+                 num_valid_indices: int | None = None, name: str | None = None) -> None:
     """Groups of elements by the indices of 16 partitions together."""
     if num_valid_indices is not None and num_valid_indices < 1:  # 0 is C's word for all
         raise _core.Error(f"local_gather: num_valid_indices is {num_valid_indices}; it is one and more")
     _I["local_gather"](dst.core, dst, src_buffer, index, num_elem_per_idx, num_valid_indices)
 
 
-def nc_n_gather(dst, data, indices, name=None):
+def nc_n_gather(dst: NkiTensor, data: NkiTensor, indices: NkiTensor, name: str | None = None) -> None:
     """dst[p, i] = data[p, indices[p, i]]."""
     _I["nc_n_gather"](dst.core, dst, data, indices)
 
 
-def tensor_partition_reduce(dst, op, data, name=None):
+def tensor_partition_reduce(dst: NkiTensor, op: Op, data: NkiTensor, name: str | None = None) -> None:
     """dst [1, F] = data reduced across partitions."""
     _I["tensor_partition_reduce"](dst.core, dst, data, _alu(op))
 
 
-def nonzero_with_count(dst, src, index_offset=0, padding_val=-1, name=None):
+def nonzero_with_count(dst: NkiTensor, src: NkiTensor, index_offset: int = 0, padding_val: Any = -1,
+                       name: str | None = None) -> None:
     """Indices of what is not 0, and how many."""
     _I["nonzero_with_count"](dst.core, dst, src, index_offset, padding_val)
 
 
-def sequence_bounds(dst, segment_ids, name=None):
+def sequence_bounds(dst: NkiTensor, segment_ids: NkiTensor, name: str | None = None) -> None:
     """Where each segment begins and ends."""
     _I["sequence_bounds"](dst.core, dst, segment_ids)
 
 
-def topk(val_dst, idx_dst, src, n, name=None):
+def topk(val_dst: NkiTensor, idx_dst: NkiTensor, src: NkiTensor, n: int, name: str | None = None) -> None:
     """The largest of each n elements, and where they stand."""
     _I["topk"](val_dst.core, val_dst, idx_dst, src, n)
 
 
 # ---- DMA ----
 
-def dma_copy(dst, src, priority=None, oob_mode=oob_mode.error, dge_mode=dge_mode.unknown, engine=engine.unknown,
-             name=None, **more):
+def dma_copy(dst: Side, src: Side, priority: int | None = None, oob_mode: _constants.oob_mode = oob_mode.error,
+             dge_mode: _constants.dge_mode = dge_mode.unknown, engine: _constants.engine = engine.unknown,
+             name: str | None = None, **more: Any) -> None:
     """dst = src, in shapes that agree axis by axis; rows that a tile of indices chooses where a view says so."""
     if more:
         _older(more, dst)
     if type(src) is Scattered or type(dst) is Scattered:
-        from . import scattered
-        return scattered.copy(dst, src, priority=priority, dge_mode=dge_mode)
-    src, rows = (src.tensor, src.rows) if type(src) is Rows else (src, None)
-    dst, to_rows = (dst.tensor, dst.rows) if type(dst) is Rows else (dst, None)
-    if rows is None and to_rows is None and dst.shape != src.shape:
-        _agree("dma_copy", dst, src)
-    src, *source = _placed(src)
-    dst, *place = _placed(dst)
-    _I["dma_copy"](dst.core, dst, src, rows, to_rows, oob_mode, dge_mode, priority, None, *source, *place)
+        for part in _pairs(dst, src):
+            dma_copy(*part, priority, dge_mode=dge_mode)
+        return
+    of, rows = (src.tensor, src.rows) if type(src) is Rows else (src, None)
+    to, to_rows = (dst.tensor, dst.rows) if type(dst) is Rows else (dst, None)
+    if rows is None and to_rows is None and to.shape != of.shape:
+        _agree("dma_copy", to, of)
+    of, *source = _placed(of)
+    to, *place = _placed(to)
+    _I["dma_copy"](to.core, to, of, rows, to_rows, oob_mode, dge_mode, priority, None, *source, *place)
 
 
-def _placed(side):
+def _placed(side: Any) -> tuple[Any, Any, Any, Any]:
     """The view; the number that it begins further on, of which tensor, along which axis."""
     return (side.view, side.value, side.of, side.dim) if type(side) is Placed else (side, None, None, None)
 
 
-def dma_transpose(dst, src, axes=None, priority=None, dge_mode=dge_mode.unknown, oob_mode=oob_mode.error, name=None):
+def dma_transpose(dst: NkiTensor, src: Side, axes: Sequence[int] | None = None, priority: int | None = None,
+                  dge_mode: _constants.dge_mode = dge_mode.unknown, oob_mode: _constants.oob_mode = oob_mode.error,
+                  name: str | None = None) -> None:
     """dst = src with its axes turned round: (1, 0), (2, 1, 0), (3, 1, 2, 0)."""
     if axes is not None and len(axes) != src.ndim:
         raise _core.Error(f"dma_transpose: {len(axes)} axes are given, src has {src.ndim}")
-    src, rows = (src.tensor, src.rows) if type(src) is Rows else (src, None)
-    _I["dma_transpose"](dst.core, dst, src, rows, oob_mode, dge_mode, axes, priority)
+    of, rows = (src.tensor, src.rows) if type(src) is Rows else (src, None)
+    _I["dma_transpose"](dst.core, dst, of, rows, oob_mode, dge_mode, axes, priority)
 
 
-def dma_compute(dst, srcs, reduce_op, scales=None, unique_indices=True, oob_mode=oob_mode.error, name=None):
+def dma_compute(dst: Side, srcs: Sequence[Side], reduce_op: Op, scales: Sequence[float] | None = None,
+                unique_indices: bool = True, oob_mode: _constants.oob_mode = oob_mode.error,
+                name: str | None = None) -> None:
     """dst = the sum of srcs. Where one of them, or dst, is rows that a tile of indices chooses, the other is dst."""
-    index, to_rows = None, type(dst) is Rows
-    if to_rows:
-        dst, index = dst.tensor, dst.rows
-    chosen = [s for s in srcs if type(s) is Rows]
-    if chosen and not to_rows:
-        index = chosen[0].rows
-        srcs = chosen[:1] + [s for s in srcs if s is not chosen[0]]
-    srcs = [s.tensor if type(s) is Rows else s for s in srcs]
-    _I["dma_compute"](dst.core, dst, srcs, scales, _alu(reduce_op), index, to_rows, oob_mode, unique_indices)
+    to, index = (dst.tensor, dst.rows) if type(dst) is Rows else (dst, None)
+    to_rows = index is not None
+    chosen = next((s for s in srcs if type(s) is Rows), None)
+    if chosen is not None and not to_rows:
+        index = chosen.rows
+        srcs = [chosen] + [s for s in srcs if s is not chosen]
+    views = [s.tensor if type(s) is Rows else s for s in srcs]
+    _I["dma_compute"](to.core, to, views, scales, _alu(reduce_op), index, to_rows, oob_mode, unique_indices)
 
 
 # ---- registers ----
 
-def register_alloc(x=None):
+def register_alloc(x: Any = None) -> Register:
     """A register; x: what it begins with, a number or a tile of one element."""
     return Register(_scalar(x) if x is not None else 0)
 
 
-def register_move(dst, src):
+def register_move(dst: Register, src: Any) -> None:
     """dst = src, a register or a number."""
     dst.value = _scalar(src)
 
 
-def register_load(dst, src):
+def register_load(dst: Register, src: Any) -> None:
     """dst = the one element of a tile."""
     dst.value = _scalar(src)
 
 
-def register_store(dst, src):
+def register_store(dst: NkiTensor, src: Any) -> None:
     """The elements of a tile = a register."""
     memset(dst, _scalar(src))
 
 
 # ---- cores of a logical core ----
 
-def core_barrier(data, cores, engine=engine.gpsimd, name=None):
+def core_barrier(data: Any, cores: Any, engine: _constants.engine = engine.gpsimd, name: str | None = None) -> None:
     """Nobody goes on before all have come."""
-    from .simulator import current
-    current().barrier(data, cores, engine)
+    _current().barrier(data, cores, engine)
 
 
-def sendrecv(src, dst, send_to_rank, recv_from_rank, pipe_id, dma_engine=dma_engine.dma, name=None):
+def sendrecv(src: NkiTensor, dst: NkiTensor, send_to_rank: Any, recv_from_rank: Any, pipe_id: int,
+             dma_engine: _constants.dma_engine = dma_engine.dma, name: str | None = None) -> None:
     """src goes to another core of the logical core, dst comes from one."""
     dst.core.sendrecv(dst, src, _scalar(send_to_rank), _scalar(recv_from_rank), pipe_id, dma_engine == 2)
 
 
 # ---- views that the C library wants otherwise ----
 
-def _flat(tensor):
+def _flat(tensor: NkiTensor) -> NkiTensor:
     """[P, everything else]."""
     if tensor.ndim == 2:
         return tensor
     return tensor.reshaped((tensor.shape[0], -1))
 
 
-def _four(tensor):
+def _four(tensor: NkiTensor) -> NkiTensor:
     return tensor.four() if tensor.dtype.four else tensor
 
 
-def _scale(tensor):
+def _scale(tensor: NkiTensor) -> NkiTensor:
     return tensor.view("float8_e8m0fnu") if tensor.dtype == "uint8" else tensor
 
 
-def _older(more, dst):
+def _older(more: dict[str, Any], dst: Side) -> None:
     """Arguments of older releases that kernels still write: a format (dst has the last word), no mask."""
     for name, value in more.items():
         if name == "dtype" or name == "mask" and value is None:

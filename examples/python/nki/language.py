@@ -2,72 +2,53 @@
 
 SPDX-License-Identifier: MIT
 """
-import enum as _enum
+from __future__ import annotations
 
-from . import _core, dtypes as _dtypes, operators as _operators, tensor as _tensor
-from .index import Register as _Register, scalar as _scalar
+import builtins as _builtins
+import contextlib as _contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, Union as _Union
+
+from . import (arrays as _arrays, dtypes as _dtypes, isa as _isa, memories as _memories, running as _running,
+               tiles as _tiles)
+from ._numpy import np as _np
+from .blocks import Blocks as _Blocks
+from .formats import *  # noqa: F403
+from .formats import DType, float32 as fp32, float8_e4m3 as float8e4, float8_e5m2 as float8e5, uint8 as _uint8
+from .functions import *  # noqa: F403
+from .index import scalar as _scalar
+from .masks import Mask as _Mask
+from .memories import MemoryRegion
+from .moves import full as _full_where
 from .record import NKIObject
-from .simulator import current as _current
-from .tensor import NkiTensor
+from .sugar import *  # noqa: F403
+from .tensor import Format as _Format, NkiTensor, Number as _Number
 
-try:
-    import numpy as _np
-except ImportError:
-    _np = None
-
-# ---- formats ----
-
-DType = _dtypes.DType
-for _name, _dtype in _dtypes.ALL.items():
-    globals()[_name] = _dtype
-bool_ = _dtypes.ALL["bool_"]
-float8e4, float8e5 = _dtypes.ALL["float8_e4m3"], _dtypes.ALL["float8_e5m2"]
-fp32 = _dtypes.ALL["float32"]
-
+_Shape = _Union[int, Sequence[int]]
 
 # ---- memories ----
 
-class MemoryRegion(_enum.Enum):
-    sbuf = "sbuf"
-    psum = "psum"
-    hbm = "hbm"
-    private_hbm = "private_hbm"
-    shared_hbm = "shared_hbm"
-
-
 sbuf, psum, hbm = MemoryRegion.sbuf, MemoryRegion.psum, MemoryRegion.hbm
 private_hbm, shared_hbm = MemoryRegion.private_hbm, MemoryRegion.shared_hbm
-_SPACE = {"sbuf": _tensor.SBUF, "psum": _tensor.PSUM, "hbm": _tensor.HBM, "private_hbm": _tensor.HBM,
-          "shared_hbm": _tensor.HBM}
-_REGION = {_tensor.SBUF: sbuf, _tensor.PSUM: psum, _tensor.HBM: shared_hbm}
 
 
-def buffer_of(tensor):
-    return _REGION[tensor.space]
+def buffer_of(tensor: NkiTensor) -> MemoryRegion:
+    return tensor.buffer
 
 
-def _space_of(buffer):
-    name = getattr(buffer, "name", None) or str(buffer)
-    if hasattr(buffer, "buffer_name"):
-        name = buffer.buffer_name
-    if name not in _SPACE:
-        raise _core.Error(f"{buffer!r} is no memory: sbuf, psum, hbm, private_hbm, shared_hbm")
-    return _SPACE[name]
+def is_hbm(buffer: Any) -> bool:
+    return _memories.space_of(buffer) == _memories.HBM
 
 
-def is_hbm(buffer):
-    return _space_of(buffer) == _tensor.HBM
+def is_psum(buffer: Any) -> bool:
+    return _memories.space_of(buffer) == _memories.PSUM
 
 
-def is_psum(buffer):
-    return _space_of(buffer) == _tensor.PSUM
+def is_sbuf(buffer: Any) -> bool:
+    return _memories.space_of(buffer) == _memories.SBUF
 
 
-def is_sbuf(buffer):
-    return _space_of(buffer) == _tensor.SBUF
-
-
-def is_on_chip(buffer):
+def is_on_chip(buffer: Any) -> bool:
     return not is_hbm(buffer)
 
 
@@ -79,13 +60,13 @@ class _TileSize:
     psum_num_banks, psum_bank_bytes = 8, 2048
 
     @property
-    def sbuf_size_bytes(self):
-        return _current().report()["sbuf_bytes"] // 128
+    def sbuf_size_bytes(self) -> int:
+        return int(_running.current().report()["sbuf_bytes"] // 128)
 
     sbuf_fmax_bytes = total_available_sbuf_size = sbuf_size_bytes
 
     @property
-    def sbuf_fmax(self):
+    def sbuf_fmax(self) -> int:
         return self.sbuf_size_bytes // 4
 
 
@@ -98,179 +79,112 @@ class par_dim(int):
     """The axis of a tile that lies across partitions; axes before it count tiles."""
 
 
-def ndarray(shape, dtype, buffer=sbuf, name="", address=None, **_):
-    """A tile [P, ...] of SBUF or PSUM with nothing in it, or a tensor in HBM."""
+def ndarray(shape: _Shape, dtype: _Format, buffer: Any = sbuf, name: str = "", address: Any = None, **_: Any) -> Any:
+    """A tile [P, ...] of SBUF or PSUM with nothing in it, or a tensor in HBM; with axes before par_dim a Blocks."""
     if buffer is None:
         buffer = sbuf
-    shape = tuple(shape) if not isinstance(shape, int) else (shape,)
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
     blocks = next((n for n, s in enumerate(shape) if type(s) is par_dim), 0)
-    space, to = _space_of(buffer), _dtypes.of(dtype)
-    if blocks and space != _tensor.HBM:
-        from .blocks import Blocks
-        return Blocks([int(s) for s in shape[:blocks]], [int(s) for s in shape[blocks:]], to, buffer, name)
-    core = _current()
-    shape = tuple(int(s) for s in shape)
-    if space == _tensor.HBM:
-        return _simulator().hbm(name, to, shape, (getattr(buffer, "name", None) or str(buffer)) == "shared_hbm")
-    if address is None and hasattr(buffer, "address"):
-        address = _placed(buffer, (), shape, to)
-    start, byte = (0, None) if address is None else address if isinstance(address, (tuple, list)) else (0, address)
-    if byte is not None and int(byte) < 0:
-        raise _core.Error(f"'{name or 'tile'}' is to begin at byte {int(byte)} of its partitions")
-    return core.tile(name or "tile", space, to.format, shape if len(shape) > 1 else shape + (1,), to, int(start or 0),
-                     -1 if byte is None else int(byte))
+    if blocks and _memories.space_of(buffer) != _memories.HBM:
+        return _Blocks([int(s) for s in shape[:blocks]], [int(s) for s in shape[blocks:]], _dtypes.of(dtype), buffer,
+                       name)
+    return _tiles.new(shape, dtype, buffer, name, address)
 
 
-def _placed(buffer, block, shape, dtype):
-    """Where a buffer of neuronxcc.nki.compiler puts the tile of this block, of [P, ...]."""
-    elements = 1
-    for size in shape[1:]:
-        elements *= size
-    return buffer.address(block, shape[0], elements * dtype.itemsize)
-
-
-def zeros(shape, dtype, buffer=sbuf, name="", mask=None, **_):
+def zeros(shape: _Shape, dtype: _Format, buffer: Any = sbuf, name: str = "", mask: _Mask = None, **_: Any) -> Any:
     return full(shape, 0, dtype, buffer, name, mask)
 
 
-def ones(shape, dtype, buffer=sbuf, name="", mask=None, **_):
+def ones(shape: _Shape, dtype: _Format, buffer: Any = sbuf, name: str = "", mask: _Mask = None, **_: Any) -> Any:
     return full(shape, 1, dtype, buffer, name, mask)
 
 
-def fill(tile, value):
-    """memset of all of a new tile."""
-    from . import isa
-    isa.memset(tile, value)
-    if value and tile.space == _tensor.PSUM:
-        _simulator().preset(tile)
-
-
-def full(shape, fill_value, dtype, buffer=sbuf, name="", mask=None, **_):
+def full(shape: _Shape, fill_value: _Number, dtype: _Format, buffer: Any = sbuf, name: str = "", mask: _Mask = None,
+         **_: Any) -> Any:
+    """A new tile, tensor or Blocks full of one number."""
     if mask is not None:
-        from . import sugar
-        return sugar.full(shape, fill_value, dtype, mask, _space_of(buffer or sbuf))
+        shape = (shape,) if isinstance(shape, int) else shape
+        return _full_where(shape, fill_value, dtype, mask, _memories.space_of(buffer or sbuf))
     made = ndarray(shape, dtype, buffer, name)
-    if isinstance(made, NkiTensor) and made.space == _tensor.HBM:
-        from .arrays import Given
-        array = Given(_np.full(shape, fill_value), _dtypes.of(dtype)).array
-        return _current().hbm(name or "hbm", _dtypes.of(dtype).format, made.shape, _dtypes.of(dtype), array)
-    if isinstance(made, NkiTensor):
-        fill(made, fill_value)
-    else:
+    if not isinstance(made, NkiTensor):
         made.fill = fill_value
+    elif made.space == _memories.HBM:
+        array = _arrays.Given(_np.full(shape, fill_value), dtype)
+        return _running.current().hbm(name or "hbm", array.dtype.format, made.shape, array.dtype, array.array)
+    else:
+        _tiles.fill(made, fill_value)
     return made
 
 
-def zeros_like(x, dtype=None, buffer=None, name=""):
+def zeros_like(x: NkiTensor, dtype: _Format = None, buffer: Any = None, name: str = "") -> Any:
     return zeros(x.shape, dtype or x.dtype, buffer or x.buffer, name)
 
 
-def empty_like(x, dtype=None, buffer=None, name=""):
+def empty_like(x: NkiTensor, dtype: _Format = None, buffer: Any = None, name: str = "") -> Any:
     return ndarray(x.shape, dtype or x.dtype, buffer or x.buffer, name)
 
 
-def shared_constant(constant, dtype=None, **_):
+def shared_constant(constant: Any, dtype: _Format = None, **_: Any) -> NkiTensor:
     """A tensor in HBM with these numbers: an array, or the path of a .npy file."""
-    from .arrays import Given, given
     if isinstance(constant, str):
         constant = _np.load(constant)
-    array = given(_np.asarray(constant)) if dtype is None else Given(constant, dtype)
-    return _current().hbm("constant", array.dtype.format, array.shape, array.dtype, array.array, False)
+    return _tiles.constant(_np.asarray(constant) if dtype is None else constant, dtype)
 
 
-def shared_identity_matrix(n, dtype=_dtypes.ALL["uint8"], dst=None):
+def shared_identity_matrix(n: int, dtype: _Format = _uint8, dst: NkiTensor | None = None) -> NkiTensor:
     """An identity [n, n]: a tile of SBUF (dst, or a new one)."""
-    from . import isa
-    from .arrays import Given
-    array = Given(_np.eye(n, dtype=_np.float32), dtype)
-    made = _current().hbm("identity", array.dtype.format, array.shape, array.dtype, array.array, False)
-    tile = ndarray((n, n), dtype, sbuf, "identity") if dst is None else dst
-    isa.dma_copy(tile, made)
+    made = _tiles.constant(_np.eye(n, dtype=_np.float32), dtype, "identity")
+    tile = _tiles.new((n, n), dtype, sbuf, "identity") if dst is None else dst
+    _isa.dma_copy(tile, made)
     return tile
 
 
 # ---- indices and loops ----
 
-def ds(start, size):
+def ds(start: Any, size: Any) -> slice:
     """A slice of `size` from `start`, which may be a register or a tile of one element."""
     start = _scalar(start)
     return slice(start, start + _scalar(size))
 
 
-def arange(*args):
+def arange(*args: Any) -> Any:
+    """A grid of indices, an array of NumPy's."""
     return _np.arange(*args)
 
 
 class _Grid:
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         return _np.mgrid[key]
 
 
 mgrid = _Grid()
 
 
-def _range(start, stop=None, step=1, **_):
+def _range(start: Any, stop: Any = None, step: Any = 1, **_: Any) -> _builtins.range:
     start, stop = (0, start) if stop is None else (start, stop)
-    return range(_scalar(start), _scalar(stop), _scalar(step))
+    return _builtins.range(_scalar(start), _scalar(stop), _scalar(step))
 
 
-affine_range = sequential_range = static_range = dynamic_range = _range
+range = affine_range = sequential_range = static_range = dynamic_range = _range
 
 
-def fori_loop(lower, upper, body_fun, step=1):
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[int], Any], step: Any = 1) -> None:
     for i in _range(lower, upper, step):
         body_fun(i)
 
 
-def while_loop(init, body_fun):
+def while_loop(init: Any, body_fun: Callable[[Any], Any]) -> None:
     register = init
     while register:
         register = body_fun(register)
 
 
-def program_id(axis=0):
-    return _simulator().grid_id(axis)
+program_id, num_programs, program_ndim = _running.grid_id, _running.grid_size, _running.grid_rank
 
 
-def num_programs(axes=None):
-    return _simulator().grid_size(axes)
+def no_reorder() -> _contextlib.nullcontext[None]:
+    return _contextlib.nullcontext()
 
 
-def program_ndim():
-    return _simulator().grid_rank()
-
-
-def _simulator():
-    from . import simulator
-    return simulator
-
-
-def no_reorder():
-    import contextlib
-    return contextlib.nullcontext()
-
-
-def device_print(print_prefix, tensor):
+def device_print(print_prefix: str, tensor: Any) -> None:
     print(print_prefix, tensor.numpy() if isinstance(tensor, NkiTensor) else tensor)
-
-
-# ---- operators ----
-
-for _name, _op in _operators.ALL.items():
-    globals()[_name] = _op
-average, prelu, bypass = (_operators.ALL[n] for n in ("average", "prelu", "bypass"))
-max, min, sum = _operators.Operator("maximum", "max"), _operators.Operator("minimum", "min"), \
-    _operators.Operator("add", "sum")
-
-
-def __getattr__(name):
-    """What is made of several instructions lies in sugar.py."""
-    if name == "range":
-        return _range
-    found = None
-    if not name.startswith("_"):
-        from . import sugar
-        found = getattr(sugar, name, None)
-    if found is None:
-        raise AttributeError(f"nki.language has no '{name}'")
-    return found

@@ -4,54 +4,61 @@ these elements alone, run by run. All others of the destination stay as they are
 
 SPDX-License-Identifier: MIT
 """
-from . import _core
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _core, isa, tiles
+from ._numpy import np
+from .formats import DType
 from .index import Scattered
 from .tensor import NkiTensor
 
-try:
-    import numpy as np
-except ImportError:
-    np = None
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Mask = Any  # a Box, an array of truth, True or None for everything
 
 
-class Box(tuple):
+class Box(tuple[slice, ...]):
     """Slices of each axis; inside: which elements between them, None = all. shape: of what the mask is of."""
 
-    inside, shape = None, ()
+    inside: NDArray[Any] | None = None
+    shape: tuple[int, ...] = ()
 
     @property
-    def empty(self):
+    def empty(self) -> bool:
         return any(b.start == b.stop for b in self)
 
     @property
-    def full(self):
+    def full(self) -> NDArray[Any]:
         """The mask that it was made from."""
         made = np.zeros(self.shape, bool)
         made[tuple(self)] = True if self.inside is None else self.inside
         return made
 
 
-def _box(slices, shape, inside=None):
+def _box(slices: Iterable[slice], shape: Sequence[int], inside: NDArray[Any] | None = None) -> Box:
     made = Box(slices)
     made.shape, made.inside = tuple(shape), inside
     return made
 
 
-def _over(mask, shape):
+def _over(mask: Any, shape: Sequence[int]) -> NDArray[Any]:
     """The mask as an array of this shape."""
-    if isinstance(mask, Box):
-        mask = mask.full
-    mask, shape = np.asarray(mask, bool), tuple(shape)
+    named = np.asarray(mask.full if isinstance(mask, Box) else mask, bool)
+    shape = tuple(shape)
     try:
-        return np.broadcast_to(mask, shape)
+        return np.broadcast_to(named, shape)
     except ValueError:
         pass
-    if mask.size == np.prod(shape):
-        return mask.reshape(shape)
-    raise _core.Error(f"a mask of {list(mask.shape)} does not spread over a tile of {list(shape)}")
+    if named.size == np.prod(shape):
+        return named.reshape(shape)
+    raise _core.Error(f"a mask of {list(named.shape)} does not spread over a tile of {list(shape)}")
 
 
-def box_of(mask, shape):
+def box_of(mask: Mask, shape: Sequence[int]) -> Box | None:
     """The box around what a mask names; None = everything."""
     if mask is None or mask is True or isinstance(mask, Box) and mask.shape == tuple(shape):
         return mask if isinstance(mask, Box) else None
@@ -72,7 +79,13 @@ def box_of(mask, shape):
     return _box(slices, shape, None if inside.all() else inside)
 
 
-def engine_box(mask, shape):
+def bools(mask: Mask, shape: Sequence[int]) -> NDArray[Any]:
+    """What a mask names, spread over a shape."""
+    named: Any = getattr(mask, "full", mask)
+    return np.broadcast_to(named, tuple(shape))
+
+
+def engine_box(mask: Mask, shape: Sequence[int]) -> Box | None:
     """The same where engines can begin: at a quadrant of the partitions."""
     box = box_of(mask, shape)
     if not box or not shape:
@@ -83,27 +96,32 @@ def engine_box(mask, shape):
         return box
     if rows.step == 1 and (rows.start == 0 or rows.start == 64 or (rows.start in (32, 96) and count <= 32)):
         return box
-    slices = (slice(0, rows.stop),) + tuple(box[1:])
+    slices = (slice(0, rows.stop), *box[1:])
     return _box(slices, shape, box.full[slices])
 
 
-def whole_box(mask, shape):
+def whole(shape: Sequence[int]) -> Box:
+    """The box of everything."""
+    return _box((slice(0, n) for n in shape), shape)
+
+
+def whole_box(mask: Mask, shape: Sequence[int]) -> Box | None:
     """A mask of what no instruction computes in part."""
     box = box_of(mask, shape)
     return None if box is None else _box((slice(0, n) for n in shape), shape, box.full)
 
 
-def reduced_box(box, axes, shape):
+def reduced_box(box: Box | None, axes: Sequence[int], shape: Sequence[int]) -> Box | None:
     """The mask of a reduction's results, of this shape: where anything has been reduced."""
     return None if box is None else engine_box(box.full.any(axis=tuple(axes), keepdims=True).reshape(shape), shape)
 
 
-def cut(value, box):
+def cut(value: Any, box: Sequence[slice] | None) -> Any:
     """The part of an operand; axes of one element stay, of a column [P, 1] the partitions are cut."""
     if box is None or not isinstance(value, (NkiTensor, Scattered)):
         return value
     if len(value.shape) != len(box):
-        box = tuple(box[:1]) + tuple(slice(None) for _ in value.shape[1:])
+        box = [*box[:1], *(slice(None) for _ in value.shape[1:])]
     key = tuple(slice(None) if size == 1 and (b.start, b.stop) != (0, 0) else b for b, size in zip(box, value.shape))
     if isinstance(value, Scattered):
         return value.part(key)
@@ -118,12 +136,13 @@ _NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "logical_and": 1, "logical_o
             "bitwise_or": 0, "bitwise_xor": 0, "abs_max": 0, "maximum": None, "minimum": None, "bitwise_and": None}
 
 
-def neutral(op, dtype):
+def neutral(op: str, dtype: DType) -> float:
     """The number that changes no reduction by this operator."""
     if op not in _NEUTRAL:
         raise _core.Error(f"a reduction by {op} takes no mask that is no box of its axes")
-    if _NEUTRAL[op] is not None:
-        return _NEUTRAL[op]
+    number = _NEUTRAL[op]
+    if number is not None:
+        return number
     most = _LEAST.get(str(dtype), float("inf"))
     signed = not str(dtype).startswith("u") and dtype != "bool_"
     if op == "bitwise_and":
@@ -133,33 +152,29 @@ def neutral(op, dtype):
     return (-most - (1 if str(dtype).startswith("int") else 0)) if signed else 0
 
 
-def predicate_of(inside):
+def predicate_of(inside: NDArray[Any]) -> NkiTensor:
     """Ones and zeros in a tile, loaded by dma_copy."""
-    from . import language, sugar
     flat = np.ascontiguousarray(inside, dtype=np.uint8).reshape(inside.shape[0], -1)
-    made = sugar.tile(flat.shape, "uint8", name="mask")
-    from . import isa
-    isa.dma_copy(made, language.shared_constant(flat))
+    made = tiles.tile(flat.shape, "uint8", name="mask")
+    isa.dma_copy(made, tiles.constant(flat))
     return made
 
 
-def copy_inside(dst, src, inside):
+def copy_inside(dst: NkiTensor, src: NkiTensor, inside: NDArray[Any]) -> None:
     """dst = src where inside is true."""
-    from . import isa, sugar
     if src.dtype != dst.dtype:
-        narrow = sugar.tile(src.shape, dst.dtype)
+        narrow = tiles.tile(src.shape, dst.dtype)
         isa.tensor_copy(narrow, src)
         src = narrow
     isa.tensor_copy_predicated(dst, src, predicate_of(inside).reshaped(tuple(dst.shape)))
 
 
-def filled(value, box, number):
+def filled(value: NkiTensor, box: Box | None, number: float) -> NkiTensor:
     """The part of an operand, with a number where the mask is false: the view itself where there is no such place."""
-    part = cut(value, box)
+    part: NkiTensor = cut(value, box)
     if box is None or box.inside is None:
         return part
-    from . import isa, sugar
-    made = sugar.tile(part.shape, part.dtype)
+    made = tiles.tile(part.shape, part.dtype)
     isa.memset(made, number)
     isa.tensor_copy_predicated(made, part, predicate_of(box.inside).reshaped(tuple(part.shape)))
     return made

@@ -1,16 +1,17 @@
-"""Operators and functions of nki.language as handles: op=nl.add for instructions, nl.add(x, y) on tiles.
+"""An operator by whatever it is called: a handle of nki.language, a name, NumPy's function.
 
 SPDX-License-Identifier: MIT
 """
-from . import _core
+from __future__ import annotations
 
-ALU = ("add", "subtract", "multiply", "maximum", "minimum", "equal", "not_equal", "greater_equal", "greater",
-       "less_equal", "less", "logical_and", "logical_or", "logical_xor", "abs_max", "abs_min", "power", "average",
-       "abs", "square", "relu", "rsqrt", "reciprocal", "logical_not", "invert", "bitwise_and", "bitwise_or",
-       "bitwise_xor", "left_shift", "right_shift", "bypass")
-ACT = ("copy", "square", "sigmoid", "relu", "prelu", "gelu", "gelu_dx", "gelu_apprx_tanh", "gelu_apprx_sigmoid",
-       "gelu_apprx_sigmoid_dx", "silu", "silu_dx", "tanh", "softplus", "mish", "erf", "erf_dx", "exp", "log", "sin",
-       "arctan", "sqrt", "rsqrt", "reciprocal", "sign", "abs")
+from collections.abc import Callable
+from typing import Any, Union
+
+from . import _core, functions
+from .handle import Operator
+
+Op = Union[Operator, str, Callable[..., Any]]
+ALL = {name: op for name, op in vars(functions).items() if isinstance(op, Operator) and not op.reduction}
 # What NumPy and older kernels call them; composites (divide, ...) have no number.
 _SAME = {"max": "maximum", "min": "minimum", "amax": "maximum", "amin": "minimum", "sum": "add", "mult": "multiply",
          "absolute": "abs", "true_divide": "divide", "identity": "copy", "logistic": "sigmoid", "arctan2": "arctan",
@@ -19,47 +20,18 @@ _SAME = {"max": "maximum", "min": "minimum", "amax": "maximum", "amin": "minimum
          "power": "power", "invert": "invert", "bitwise_not": "invert"}
 
 
-class Operator:
-    """op=nl.exp, or nl.exp(x)."""
-
-    __slots__ = ("name", "alu", "act", "call")
-
-    def __init__(self, name, call=None):
-        known = _SAME.get(name, name)
-        self.name, self.call = known, call
-        self.alu = _core.alu(known) if known in ALU else None
-        self.act = _core.act(known) if known in ACT else None
-
-    def __call__(self, *args, **kwargs):
-        from . import sugar
-        return sugar.call(self, *args, **kwargs)
-
-    def __repr__(self):
-        return f"nki.language.{self.name}"
-
-    def __eq__(self, other):
-        return self.name == getattr(other, "name", None) or other is self
-
-    def __hash__(self):
-        return hash(self.name)
-
-
-ALL = {name: Operator(name) for name in dict.fromkeys(ALU + ACT + ("divide", "negative", "mod", "fmod", "cos", "tan",
-                                                                   "ceil", "floor", "trunc"))}
-
-
-def named(op):
+def named(op: Op) -> Operator:
     """The handle of an operator, whoever made it: nki's, NumPy's, a name."""
     if isinstance(op, Operator):
         return op
-    name = op if isinstance(op, str) else getattr(op, "__name__", str(op))
+    name = op if isinstance(op, str) else str(getattr(op, "__name__", op))
     name = _SAME.get(name, name)
     if name not in ALL:
         raise _core.Error(f"{op!r} is no operator of nki.language")
     return ALL[name]
 
 
-def alu(op):
+def alu(op: Op | None) -> int | None:
     """Its number for the Vector and GpSimd engines; None stays None."""
     if op is None:
         return None
@@ -69,7 +41,7 @@ def alu(op):
     return number
 
 
-def act(op):
+def act(op: Op) -> int:
     """Its number for the Scalar engine."""
     number = op.act if type(op) is Operator else named(op).act
     if number is None:

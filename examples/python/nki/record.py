@@ -6,40 +6,44 @@ this, where the class's own __init__ (or that which @dataclass makes) would not 
 
 SPDX-License-Identifier: MIT
 """
+from __future__ import annotations
+
 import copy
 import dataclasses
 import inspect
+from typing import Any
 
 
-def _own_init(cls):
+def _own_init(cls: type) -> bool:
     """Whether somebody wrote this class's __init__; @dataclass's says so in the name of its file."""
-    init = cls.__init__
+    init = getattr(cls, "__init__")
     return init is not object.__init__ and getattr(getattr(init, "__code__", None), "co_filename", "") != "<string>"
 
 
-def _fits(cls, args, kwargs):
-    if cls.__init__ is object.__init__:
+def _fits(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    init = getattr(cls, "__init__")
+    if init is object.__init__:
         return not args and not kwargs
     try:
-        inspect.signature(cls.__init__).bind(None, *args, **kwargs)
+        inspect.signature(init).bind(None, *args, **kwargs)
     except TypeError:
         return False
     return True
 
 
-def _names(cls):
+def _names(cls: type) -> list[str]:
     """Annotated fields, those of base classes first."""
-    found = {}
+    found: dict[str, None] = {}
     for base in reversed(cls.__mro__):
         found.update(dict.fromkeys(base.__dict__.get("__annotations__", {})))
     return list(found)
 
 
 class _Record(type):
-    def __call__(cls, *args, **kwargs):
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if _own_init(cls) or _fits(cls, args, kwargs):
             return super().__call__(*args, **kwargs)
-        made = cls.__new__(cls)
+        made: Any = getattr(cls, "__new__")(cls)
         for field in dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ():
             if field.default_factory is not dataclasses.MISSING:
                 object.__setattr__(made, field.name, field.default_factory())

@@ -1,22 +1,34 @@
 """How each instruction carries errors on, and which roundings it adds: one rule per instruction of nki.isa.
 
-A rule gets a Step (bounds.py), which gives the numbers of an operand in binary64 and their errors, and keeps what
+A rule gets a Step (step.py), which gives the numbers of an operand in binary64 and their errors, and keeps what
 becomes of dst. Inside the engines numbers are binary32, and each operator rounds once; the cast to dst rounds again.
 What a rule computes in binary64 is held against what the instruction really returned, so that a table's own error
 counts, too. An instruction without a rule makes its results' bounds infinite.
 
 SPDX-License-Identifier: MIT
 """
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from . import exact
+from .numbers import codes, numbers, rows_of_k
 from .shadow import Error, rounding, spacing, through
+from .step import Pair, Step
+from .tensor import NkiTensor, Operand
 
-RULES = {}
+Rule = Callable[..., None]
+RULES: dict[str, Rule] = {}
+Stage = tuple["str | None", "Operand | None", bool]  # an operator, its other operand, reversed
 
 
-def rule(*names):
-    def keep(function):
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    def keep(function: Rule) -> Rule:
         for name in names:
             RULES[name] = function
         return function
@@ -25,10 +37,10 @@ def rule(*names):
 
 # ---- element by element ----
 
-def _operator(step, name, x, y=None):
+def _operator(step: Step, name: str, x: Pair, y: Pair | None = None) -> Pair:
     """One operator: (numbers, error) of x and y to the same of the result."""
-    function = exact.ALU.get(name) if y is not None else exact.UNARY.get(name)
-    operands = (x,) if y is None else (x, y)
+    operands: tuple[Pair, ...] = (x,) if y is None else (x, y)
+    function: Callable[..., Any] | None = exact.ALU.get(name) if y is not None else exact.UNARY.get(name)
     if function is None:
         function, operands = exact.UNARY[name], (x,)
     with np.errstate(all="ignore"):
@@ -39,18 +51,18 @@ def _operator(step, name, x, y=None):
     return result, error
 
 
-def _stage(step, x, op, operand, reverse):
-    name = op
-    if name in (None, "bypass", "copy"):
+def _stage(step: Step, x: Pair, op: str | None, operand: Any, reverse: bool) -> tuple[Pair, bool]:
+    if op is None or op in ("bypass", "copy"):
         return x, True
     if operand is None:
-        return _operator(step, name, x), name in exact.KEEPS
+        return _operator(step, op, x), op in exact.KEEPS
     y = step.pair(operand, np.ndim(x[0]))
-    return _operator(step, name, *((y, x) if reverse else (x, y))), name in exact.KEEPS
+    return _operator(step, op, *((y, x) if reverse else (x, y))), op in exact.KEEPS
 
 
-def _chain(step, dst, data, stages):
-    x, kept, used = step.pair(data), True, [data]
+def _chain(step: Step, dst: NkiTensor, data: NkiTensor, stages: Sequence[Stage]) -> Pair:
+    x, kept = step.pair(data), True
+    used: list[Operand | None] = [data]
     for op, operand, reverse in stages:
         x, keeps = _stage(step, x, op, operand, reverse)
         kept = kept and keeps
@@ -60,12 +72,13 @@ def _chain(step, dst, data, stages):
 
 
 @rule("tensor_copy")
-def _copy(step, dst, src, **_):
+def _copy(step: Step, dst: NkiTensor, src: NkiTensor, **_: Any) -> None:
     step.move(dst, src)
 
 
 @rule("dma_copy")
-def _dma_copy(step, dst, src, src_index=None, dst_index=None, accumulate=False, **_):
+def _dma_copy(step: Step, dst: NkiTensor, src: NkiTensor, src_index: NkiTensor | None = None,
+              dst_index: NkiTensor | None = None, accumulate: bool = False, **_: Any) -> None:
     if accumulate or (src_index is not None and dst_index is not None):
         raise NotImplementedError("dma_copy that accumulates, or by two indices")
     if src_index is not None:
@@ -75,7 +88,7 @@ def _dma_copy(step, dst, src, src_index=None, dst_index=None, accumulate=False, 
     return step.move(dst, src)
 
 
-def _rows_flat(x, shape=None):
+def _rows_flat(x: Pair, shape: Sequence[int] | None = None) -> Pair:
     """[rows, everything else], numbers and errors; of another shape: those of so many rows."""
     value, error = x
     rows = len(value) if shape is None else shape[0]
@@ -83,7 +96,7 @@ def _rows_flat(x, shape=None):
     return np.array(value.reshape(rows, -1)), full
 
 
-def _gather_rows(step, dst, src, index):
+def _gather_rows(step: Step, dst: NkiTensor, src: NkiTensor, index: NkiTensor) -> None:
     """dst[i] = src[index[i]]; of rows that do not exist dst keeps its own."""
     at = step.value(index).reshape(-1).astype(np.int64)
     (value, error), (was, kept) = _rows_flat(step.pair(src)), _rows_flat(step.pair(dst), (len(at),))
@@ -94,7 +107,7 @@ def _gather_rows(step, dst, src, index):
     step.finish(dst, was.reshape(dst.shape), kept.map(lambda e: e.reshape(len(e), *dst.shape)), kept=[src])
 
 
-def _scatter_rows(step, dst, src, index):
+def _scatter_rows(step: Step, dst: NkiTensor, src: NkiTensor, index: NkiTensor) -> None:
     """dst[index[i]] = src[i], the last one where several go to one row."""
     if dst.dtype != src.dtype:
         raise NotImplementedError("dma_copy by indices that casts")
@@ -107,54 +120,56 @@ def _scatter_rows(step, dst, src, index):
 
 
 @rule("dma_compute")
-def _dma_compute(step, dst, srcs, index=None, **_):
+def _dma_compute(step: Step, dst: NkiTensor, srcs: Sequence[NkiTensor], index: NkiTensor | None = None,
+                 **_: Any) -> None:
     if index is not None:
         raise NotImplementedError("dma_compute by indices")
-    total = None
+    parts = []
     for src in srcs:
         value, error = step.pair(src)
-        here = value.reshape(dst.shape), error.map(lambda e: e.reshape(len(e), *dst.shape))
-        total = here if total is None else _operator(step, "add", total, here)
-    step.finish(dst, *total)
+        parts.append((value.reshape(dst.shape), error.map(lambda e: e.reshape(len(e), *dst.shape))))
+    step.finish(dst, *functools.reduce(functools.partial(_operator, step, "add"), parts))
 
 
 @rule("memset")
-def _memset(step, dst, value=0, **_):
+def _memset(step: Step, dst: NkiTensor, value: float = 0, **_: Any) -> None:
     step.finish(dst, np.full(dst.shape, float(value)), step.none(dst.shape))
 
 
 @rule("iota", "rng", "rand2", "dropout", "nonzero_with_count", "sequence_bounds", "nc_find_index8")
-def _given(step, dst, **_):
+def _given(step: Step, dst: NkiTensor, **_: Any) -> None:
     """What no rounding decides, or a comparison: taken as it is."""
     step.follow.keep(dst, step.none(dst.shape))
 
 
 @rule("tensor_tensor")
-def _tensor_tensor(step, dst, data1, data2, op, **_):
+def _tensor_tensor(step: Step, dst: NkiTensor, data1: NkiTensor, data2: NkiTensor, op: str, **_: Any) -> None:
     x = _operator(step, op, step.pair(data1), step.pair(data2))
     step.finish(dst, *x, kept=[data1, data2] if op in exact.KEEPS else None)
 
 
 @rule("tensor_scalar")
-def _tensor_scalar(step, dst, data, op0, operand0=None, reverse0=False, op1=None, operand1=None, reverse1=False, **_):
+def _tensor_scalar(step: Step, dst: NkiTensor, data: NkiTensor, op0: str, operand0: Any = None, reverse0: bool = False,
+                   op1: str | None = None, operand1: Any = None, reverse1: bool = False, **_: Any) -> None:
     _chain(step, dst, data, [(op0, operand0, reverse0), (op1, operand1, reverse1)])
 
 
 @rule("scalar_tensor_tensor")
-def _scalar_tensor_tensor(step, dst, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, **_):
+def _scalar_tensor_tensor(step: Step, dst: NkiTensor, data: NkiTensor, op0: str, operand0: Any, op1: str, operand1: Any,
+                          reverse0: bool = False, reverse1: bool = False, **_: Any) -> None:
     _chain(step, dst, data, [(op0, operand0, reverse0), (op1, operand1, reverse1)])
 
 
 @rule("reciprocal")
-def _reciprocal(step, dst, data, **_):
+def _reciprocal(step: Step, dst: NkiTensor, data: NkiTensor, **_: Any) -> None:
     _chain(step, dst, data, [("reciprocal", None, False)])
 
 
-def _is_number(operand, number):
+def _is_number(operand: Any, number: float) -> bool:
     return isinstance(operand, (int, float)) and float(operand) == number
 
 
-def _activated(step, op, data, bias, scale):
+def _activated(step: Step, op: str, data: NkiTensor, bias: Any, scale: Any) -> tuple[Pair, bool]:
     x = step.pair(data)
     if not _is_number(scale, 1) and not _is_number(scale, 0):
         x = _operator(step, "multiply", x, step.pair(scale, np.ndim(x[0])))
@@ -170,10 +185,9 @@ def _activated(step, op, data, bias, scale):
     return (result, error), name in exact.KEEPS
 
 
-def _sum_beside(step, dst, total, op, value, error):
+def _sum_beside(step: Step, dst: NkiTensor, total: NkiTensor, op: str, value: NDArray[Any], error: Error) -> None:
     """What an instruction adds up of its results before their cast. A table errs to one side: where the results are
     seen in binary32, what they are off by adds up as it is."""
-    from .bounds import numbers
     result, out = _reduced(step, op, value, error)
     if op == "add" and dst.dtype == "float32":
         off = numbers(dst) - value
@@ -183,7 +197,8 @@ def _sum_beside(step, dst, total, op, value, error):
 
 
 @rule("activation")
-def _activation(step, dst, op, data, bias=None, scale=1.0, reduce_res=None, reduce_cmd=0, **_):
+def _activation(step: Step, dst: NkiTensor, op: str, data: NkiTensor, bias: Any = None, scale: Any = 1.0,
+                reduce_res: NkiTensor | None = None, reduce_cmd: int = 0, **_: Any) -> None:
     if op not in exact.ACTIVATION:
         raise NotImplementedError(f"activation {op}")
     x, kept = _activated(step, op, data, bias, scale)
@@ -195,8 +210,9 @@ def _activation(step, dst, op, data, bias=None, scale=1.0, reduce_res=None, redu
 
 
 @rule("activate2")
-def _activate2(step, dst, data, op, op0=None, op1=None, imm0=0, imm1=0, reverse0=False, reverse1=False,
-               reduce_op="add", reduce_res=None, reduce_cmd=0, **_):
+def _activate2(step: Step, dst: NkiTensor, data: NkiTensor, op: str, op0: str | None = None, op1: str | None = None,
+               imm0: Any = 0, imm1: Any = 0, reverse0: bool = False, reverse1: bool = False, reduce_op: str = "add",
+               reduce_res: NkiTensor | None = None, reduce_cmd: int = 0, **_: Any) -> None:
     if op not in exact.ACTIVATION:
         raise NotImplementedError(f"activate2 {op}")
     x, kept = step.pair(data), True
@@ -217,7 +233,8 @@ def _activate2(step, dst, data, op, op0=None, op1=None, imm0=0, imm1=0, reverse0
 
 
 @rule("exponential")
-def _exponential(step, dst, src, max_value=0.0, reduce_res=None, **_):
+def _exponential(step: Step, dst: NkiTensor, src: NkiTensor, max_value: Any = 0.0, reduce_res: NkiTensor | None = None,
+                 **_: Any) -> None:
     x = _operator(step, "subtract", step.pair(src), step.pair(max_value))
     with np.errstate(all="ignore"):
         result = np.exp(x[0])
@@ -229,7 +246,7 @@ def _exponential(step, dst, src, max_value=0.0, reduce_res=None, **_):
 
 # ---- a choice between elements ----
 
-def _chosen(step, dst, which, yes, no):
+def _chosen(step: Step, dst: NkiTensor, which: NDArray[Any], yes: Pair, no: Pair) -> None:
     """Where a comparison decides: as it was decided."""
     value = np.where(which, yes[0], no[0])
     error = Error(np.where(which, yes[1].worst, no[1].worst), np.where(which, yes[1].variance, no[1].variance))
@@ -237,15 +254,16 @@ def _chosen(step, dst, which, yes, no):
 
 
 @rule("tensor_copy_predicated")
-def _predicated(step, dst, src, predicate, reverse_pred=False, **_):
+def _predicated(step: Step, dst: NkiTensor, src: NkiTensor, predicate: NkiTensor, reverse_pred: bool = False,
+                **_: Any) -> None:
     which = (step.value(predicate) != 0) != bool(reverse_pred)
     _chosen(step, dst, which, step.pair(src), step.pair(dst))
 
 
 @rule("affine_select", "range_select", "select_reduce")
-def _select(step, dst, on_true_tile=None, on_true=None, reduce_res=None, **_):
+def _select(step: Step, dst: NkiTensor, on_true_tile: NkiTensor | None = None, on_true: NkiTensor | None = None,
+            reduce_res: NkiTensor | None = None, **_: Any) -> None:
     """The result shows what was chosen: the tile's own number, or the constant."""
-    from .bounds import numbers
     yes, now = step.pair(on_true_tile if on_true_tile is not None else on_true), numbers(dst)
     which = np.isclose(now, yes[0].reshape(now.shape), rtol=1e-2, atol=0)
     _chosen(step, dst, which, (yes[0].reshape(now.shape), yes[1].map(lambda e: e.reshape(len(e), *now.shape))),
@@ -255,21 +273,18 @@ def _select(step, dst, on_true_tile=None, on_true=None, reduce_res=None, **_):
 
 
 @rule("nc_stream_shuffle")
-def _shuffle(step, dst, src, shuffle_mask, **_):
+def _shuffle(step: Step, dst: NkiTensor, src: NkiTensor, shuffle_mask: Sequence[int], **_: Any) -> None:
     value, error = step.pair(src)
     was, kept = step.pair(dst)
-    rows, order, stays = len(was), [], []
-    for p in range(rows):
-        from_row = shuffle_mask[p % 32]
-        order.append(min(p // 32 * 32 + (from_row if from_row < 32 else 0), len(value) - 1))
-        stays.append(from_row > 31)
-    stays = np.array(stays).reshape((-1,) + (1,) * (was.ndim - 1))
+    from_rows = [shuffle_mask[p % 32] for p in range(len(was))]
+    order = [min(p // 32 * 32 + (row if row < 32 else 0), len(value) - 1) for p, row in enumerate(from_rows)]
+    stays = (np.array(from_rows) > 31).reshape((-1,) + (1,) * (was.ndim - 1))
     moved = error.map(lambda e: np.broadcast_to(e, (len(e), *value.shape))[:, order].reshape(len(e), *was.shape))
     _chosen(step, dst, np.broadcast_to(stays, was.shape), (was, kept), (value[order].reshape(was.shape), moved))
 
 
 @rule("nc_n_gather")
-def _gather(step, dst, data, indices, **_):
+def _gather(step: Step, dst: NkiTensor, data: NkiTensor, indices: NkiTensor, **_: Any) -> None:
     value, error = step.pair(data)
     rows = len(value)
     at = step.value(indices).reshape(rows, -1).astype(np.int64)
@@ -280,7 +295,7 @@ def _gather(step, dst, data, indices, **_):
 
 
 @rule("max8")
-def _max8(step, dst, src, **_):
+def _max8(step: Step, dst: NkiTensor, src: NkiTensor, **_: Any) -> None:
     values, error = step.value(src), step.error(src)
     rows = len(values)
     values, error = values.reshape(rows, -1), error.map(lambda e: e.reshape(len(e), rows, -1))
@@ -295,13 +310,13 @@ def _max8(step, dst, src, **_):
 
 # ---- along the free axes ----
 
-def _reduced(step, name, values, error, axes=None):
+def _reduced(step: Step, name: str, values: NDArray[Any], error: Error, axes: Sequence[int] | None = None) -> Pair:
     """All numbers of a row, or those along `axes`, in one ascending chain of binary32."""
-    axes = tuple(range(1, values.ndim)) if axes is None else axes
-    rest = [i for i in range(values.ndim) if i not in axes]
-    turned = np.transpose(values, rest + list(axes)).reshape([values.shape[i] for i in rest] + [-1])
+    along = list(range(1, values.ndim) if axes is None else axes)
+    rest = [i for i in range(values.ndim) if i not in along]
+    turned = np.transpose(values, rest + along).reshape([values.shape[i] for i in rest] + [-1])
     spread = error.map(lambda e: np.transpose(np.broadcast_to(e, (len(e), *values.shape)), [0] + [i + 1 for i in rest] +
-                                              [i + 1 for i in axes]).reshape(len(e), *turned.shape))
+                                              [i + 1 for i in along]).reshape(len(e), *turned.shape))
     if name == "add":
         return _summed(step, turned, spread)
     if name in ("max", "maximum", "min", "minimum", "abs_max", "abs_min"):
@@ -312,7 +327,7 @@ def _reduced(step, name, values, error, axes=None):
     return result, out
 
 
-def _summed(step, values, error):
+def _summed(step: Step, values: NDArray[Any], error: Error) -> Pair:
     partial = np.cumsum(values, axis=-1)
     out = error.map(lambda e: e.sum(-1))
     steps = spacing("float32", partial[..., 1:])
@@ -321,7 +336,7 @@ def _summed(step, values, error):
     return partial[..., -1], out
 
 
-def _extreme(name, values, error):
+def _extreme(name: str, values: NDArray[Any], error: Error) -> Pair:
     keyed = abs(values) if name.startswith("abs") else values
     which = (np.argmax if "max" in name else np.argmin)(keyed, axis=-1)[..., None]
     out = error.map(lambda e: np.take_along_axis(e, np.broadcast_to(which, (len(e), *which.shape)), -1)[..., 0])
@@ -331,31 +346,33 @@ def _extreme(name, values, error):
     return np.take_along_axis(keyed, which, -1)[..., 0], out
 
 
-def _finish_reduced(step, dst, value, error):
+def _finish_reduced(step: Step, dst: NkiTensor, value: NDArray[Any], error: Error) -> None:
     own = np.broadcast_to(error.local, error.worst.shape[1:]).reshape(dst.shape)
     step.finish(dst, value.reshape(dst.shape), error.map(lambda e: e.reshape(len(e), *dst.shape)), own=own)
 
 
 @rule("tensor_reduce")
-def _tensor_reduce(step, dst, op, data, axes, negate=False, **_):
+def _tensor_reduce(step: Step, dst: NkiTensor, op: str, data: NkiTensor, axes: int, negate: bool = False,
+                   **_: Any) -> None:
     values = step.value(data)
     value, error = _reduced(step, op, values, step.error(data), tuple(range(values.ndim - axes, values.ndim)))
     _finish_reduced(step, dst, -value if negate else value, error)
 
 
 @rule("tensor_scalar_reduce")
-def _tensor_scalar_reduce(step, dst, data, op0, operand0, reduce_op, reduce_res, reverse0=False, **_):
+def _tensor_scalar_reduce(step: Step, dst: NkiTensor, data: NkiTensor, op0: str, operand0: Any, reduce_op: str,
+                          reduce_res: NkiTensor, reverse0: bool = False, **_: Any) -> None:
     x = _chain(step, dst, data, [(op0, operand0, reverse0)])
     _finish_reduced(step, reduce_res, *_reduced(step, reduce_op, *x))
 
 
 @rule("tensor_partition_reduce")
-def _partition_reduce(step, dst, op, data, **_):
+def _partition_reduce(step: Step, dst: NkiTensor, op: str, data: NkiTensor, **_: Any) -> None:
     _finish_reduced(step, dst, *_reduced(step, op, step.value(data), step.error(data), (0,)))
 
 
 @rule("bn_stats")
-def _bn_stats(step, dst, data, **_):
+def _bn_stats(step: Step, dst: NkiTensor, data: NkiTensor, **_: Any) -> None:
     """Count, mean and count x variance of the even and of the odd elements of each partition."""
     values, error = step.value(data), step.error(data)
     rows = len(values)
@@ -366,7 +383,7 @@ def _bn_stats(step, dst, data, **_):
     _finish_columns(step, dst, columns)
 
 
-def _moments(step, values, error):
+def _moments(step: Step, values: NDArray[Any], error: Error) -> list[Pair]:
     rows, count = values.shape
     if not count:
         return [(np.zeros(rows), step.none((rows,)))] * 3
@@ -379,14 +396,14 @@ def _moments(step, values, error):
     return [(np.full(rows, float(count)), step.none((rows,))), mean, _summed(step, *squares)]
 
 
-def _finish_columns(step, dst, columns):
+def _finish_columns(step: Step, dst: NkiTensor, columns: Sequence[Pair]) -> None:
     value = np.stack([v for v, _ in columns], -1)
     error = Error(np.stack([e.worst for _, e in columns], -1), np.stack([e.variance for _, e in columns], -1))
     step.finish(dst, value.reshape(dst.shape), error.map(lambda e: e.reshape(len(e), *dst.shape)))
 
 
 @rule("bn_aggr")
-def _bn_aggr(step, dst, data, **_):
+def _bn_aggr(step: Step, dst: NkiTensor, data: NkiTensor, **_: Any) -> None:
     values, error = step.value(data), step.error(data)
     rows = len(values)
     triple, errors = values.reshape(rows, -1, 3), error.map(lambda e: e.reshape(len(e), rows, -1, 3))
@@ -408,7 +425,8 @@ def _bn_aggr(step, dst, data, **_):
 
 
 @rule("tensor_tensor_scan")
-def _scan(step, dst, data0, data1, initial, op0, op1, reverse0=False, reverse1=False, **_):
+def _scan(step: Step, dst: NkiTensor, data0: NkiTensor, data1: NkiTensor, initial: Any, op0: str, op1: str,
+          reverse0: bool = False, reverse1: bool = False, **_: Any) -> None:
     first, second = step.pair(data0), step.pair(data1)
     state, values, errors = step.pair(initial), [], []
     if np.ndim(state[0]):
@@ -429,51 +447,51 @@ def _scan(step, dst, data0, data1, initial, op0, op1, reverse0=False, reverse1=F
 # ---- the Tensor engine ----
 
 @rule("nc_transpose", "vector_transpose", "dma_transpose")
-def _transpose(step, dst, data=None, src=None, **_):
+def _transpose(step: Step, dst: NkiTensor, data: Any = None, src: Any = None, **_: Any) -> None:
     step.move(dst, data if data is not None else src, turn=True)
 
 
-def _turned(x, slots=None):
+def _turned(x: Pair, slots: int | None = None) -> Pair:
     """[K, ...] as [K, free], numbers and errors; slots: the axis of the rows of K that a partition holds."""
-    from .bounds import _rows_of_k
     value, error = x
-    full = error.map(lambda e: np.stack([_rows_of_k(part, slots)
+    full = error.map(lambda e: np.stack([rows_of_k(part, slots)
                                          for part in np.broadcast_to(e, (len(e), *value.shape))]))
-    return _rows_of_k(value, slots), full
+    return rows_of_k(value, slots), full
 
 
 @rule("nc_matmul")
-def _matmul(step, dst, stationary, moving, accumulate=False, double_row=False, is_transpose=False, **_):
+def _matmul(step: Step, dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, accumulate: bool = False,
+            double_row: bool = False, is_transpose: bool = False, **_: Any) -> None:
     if is_transpose:
         return step.move(dst, stationary, turn=True)
     step.slots = 1 if double_row else None
     _product(step, dst, stationary, moving, step.pair(stationary), step.pair(moving), accumulate)
 
 
-def _scale_rows(scale, blocks):
+def _scale_rows(scale: NDArray[Any], blocks: int) -> NDArray[Any]:
     """[blocks, free]: of a dense tile all rows, else rows 0 to 3 of each 32."""
     dense = scale.shape[0] == blocks
     return scale if dense else scale[[32 * (b // 4) + b % 4 for b in range(blocks)]]
 
 
 @rule("nc_matmul_mx")
-def _matmul_mx(step, dst, stationary, moving, stationary_scale, moving_scale, accumulate=False, **_):
+def _matmul_mx(step: Step, dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, stationary_scale: NkiTensor,
+               moving_scale: NkiTensor, accumulate: bool = False, **_: Any) -> None:
     """Scales are taken as they came out: each is a power of two, by which errors grow, too."""
-    from .bounds import codes
-    step.slots, step.scales, pairs = 2, [], []
-    for operand, scale in ((stationary, stationary_scale), (moving, moving_scale)):
+    def scaled(operand: NkiTensor, scale: NkiTensor) -> Pair:
         value, error = step.pair(operand)
         blocks = len(value) // 8
         step.scales.append(_scale_rows(codes(scale), blocks).T)
         factor = np.repeat(_scale_rows(step.value(scale), blocks), 8, axis=0)[:, :, None]
-        pairs.append((value * factor, Error(error.worst * factor, error.variance * factor * factor)))
-    _product(step, dst, stationary, moving, *pairs, accumulate)
+        return value * factor, Error(error.worst * factor, error.variance * factor * factor)
+    step.slots = 2
+    _product(step, dst, stationary, moving, scaled(stationary, stationary_scale), scaled(moving, moving_scale),
+             accumulate)
 
 
 @rule("quantize_mx")
-def _quantize_mx(step, dst, src, dst_scale, **_):
+def _quantize_mx(step: Step, dst: NkiTensor, src: NkiTensor, dst_scale: NkiTensor, **_: Any) -> None:
     """dst is src over its scale, rounded; the scale is taken as it came out."""
-    from .bounds import numbers
     value, error = step.pair(src)
     rows = len(value)
     value, error = value.reshape(rows, -1, 4), error.map(lambda e: e.reshape(len(e), rows, -1, 4))
@@ -484,7 +502,8 @@ def _quantize_mx(step, dst, src, dst_scale, **_):
 
 
 @rule("nc_match_replace8")
-def _match_replace8(step, dst, data, vals, imm, dst_idx=None, **_):
+def _match_replace8(step: Step, dst: NkiTensor, data: NkiTensor, vals: NkiTensor, imm: float,
+                    dst_idx: NkiTensor | None = None, **_: Any) -> None:
     """The first place of each of eight numbers, as the comparisons fell, becomes imm, which is exact."""
     value, error = step.pair(data)
     rows = len(value)
@@ -501,7 +520,8 @@ def _match_replace8(step, dst, data, vals, imm, dst_idx=None, **_):
         step.follow.keep(dst_idx, step.none(dst_idx.shape))
 
 
-def _product(step, dst, stationary, moving, left, right, accumulate):
+def _product(step: Step, dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, left: Pair, right: Pair,
+             accumulate: bool) -> None:
     """stationary turned times moving, of these numbers and errors; the roundings by the operands themselves."""
     (a, ea), (b, eb) = _turned(left, step.slots), _turned(right, step.slots)
     product, shape = a.T @ b, (a.shape[1], b.shape[1])

@@ -2,18 +2,30 @@
 
 SPDX-License-Identifier: MIT
 """
-import numpy as np
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Union
 
 from . import _core
-from .index import Scattered
-from .tensor import HBM
+from ._numpy import np
+from .index import Placed, Rows, Scattered
+from .memories import HBM
+from .tensor import NkiTensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# What a transfer takes: views, rows that a tile of indices chooses, places without a pattern, a view that moves.
+Side = Union[NkiTensor, Rows[NkiTensor], Scattered[NkiTensor], Placed[NkiTensor]]
 
 
-def _tensor_of(side):
-    return side.tensor if type(side) is Scattered else side
+def _tensor_of(side: Any) -> NkiTensor:
+    view: NkiTensor = side.tensor if type(side) is Scattered else side
+    return view
 
 
-def _places(side, where):
+def _places(side: Any, where: NDArray[Any] | None) -> NDArray[np.int64]:
     """How many elements after its tensor's first each element lies, in order; where: those that count, None = all."""
     place = np.zeros(side.shape, np.int64)
     tensor = _tensor_of(side)
@@ -32,12 +44,12 @@ def _places(side, where):
     return place.reshape(-1)
 
 
-def _pitch(tensor):
+def _pitch(tensor: NkiTensor) -> int:
     """Elements from a partition of a tile to the next."""
     return tensor.base.strides[0] * tensor.base.dtype.itemsize // tensor.dtype.itemsize
 
 
-def _steps(tensor, places):
+def _steps(tensor: NkiTensor, places: NDArray[np.int64]) -> NDArray[np.int64]:
     """From each element to the next; -1 where that is neither within a partition nor straight across partitions."""
     steps = np.diff(places)
     if tensor.space == HBM:
@@ -47,7 +59,7 @@ def _steps(tensor, places):
     return np.where((np.diff(partition) != 0) & (steps % pitch != 0), -1, steps)
 
 
-def _runs(dst, src):
+def _runs(dst: NDArray[np.int64], src: NDArray[np.int64]) -> Iterator[tuple[int, int, tuple[int, int]]]:
     """First element, count and steps of each stretch in which both sides, given by their steps, go on evenly."""
     steps = np.stack([dst, src])
     at, end = 0, dst.size + 1
@@ -60,7 +72,7 @@ def _runs(dst, src):
         at += count
 
 
-def _view(tensor, place, count, step):
+def _view(tensor: NkiTensor, place: int, count: int, step: int) -> NkiTensor:
     if tensor.space == HBM:
         return tensor.strided((count,), (step,), place)
     pitch = _pitch(tensor)
@@ -69,7 +81,7 @@ def _view(tensor, place, count, step):
     return tensor.strided((1, count), (pitch, step), place)
 
 
-def pairs(dst, src, where=None):
+def pairs(dst: Side, src: Side, where: NDArray[Any] | None = None) -> Iterator[tuple[NkiTensor, NkiTensor]]:
     """Views of dst and of src, element by element in order, for each run; where: a mask of them."""
     if np.prod(dst.shape) != np.prod(src.shape):
         raise _core.Error(f"dma_copy: dst has the shape {tuple(dst.shape)}, src {tuple(src.shape)}")
@@ -79,10 +91,3 @@ def pairs(dst, src, where=None):
         return
     for at, count, (dst_step, src_step) in _runs(_steps(into, to), _steps(out_of, of)):
         yield _view(into, int(to[at]), count, dst_step), _view(out_of, int(of[at]), count, src_step)
-
-
-def copy(dst, src, where=None, **options):
-    """dst = src, element by element in order; where: the elements that a mask names."""
-    from . import isa
-    for to, of in pairs(dst, src, where):
-        isa.dma_copy(to, of, **options)

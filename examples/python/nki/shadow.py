@@ -6,7 +6,15 @@ A Shadow belongs to one allocation (a tile, a tensor in HBM) and holds two array
 
 SPDX-License-Identifier: MIT
 """
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
 
 # Significand bits after the point, exponent of the smallest normal number; whole numbers have steps of 1.
 FORMATS = {
@@ -16,7 +24,7 @@ FORMATS = {
 }
 
 
-def spacing(name, x):
+def spacing(name: str, x: Array) -> Array:
     """The distance of neighbours in this format where x lies; 1 for whole numbers."""
     if name not in FORMATS:
         return np.ones_like(x)
@@ -26,7 +34,7 @@ def spacing(name, x):
     return np.ldexp(1.0, np.maximum(exponent - 1, least) - bits)
 
 
-def holds(name, other):
+def holds(name: str, other: str) -> bool:
     """Does every number of `other` exist in `name`?"""
     if name == other:
         return True
@@ -44,29 +52,30 @@ class Error:
 
     __slots__ = ("worst", "variance", "local")
 
-    def __init__(self, worst, variance):
-        self.worst, self.variance, self.local = worst, variance, 0
+    def __init__(self, worst: Array, variance: Array) -> None:
+        self.worst, self.variance = worst, variance
+        self.local: Any = 0
 
     @classmethod
-    def none(cls, sources, shape):
+    def none(cls, sources: int, shape: Sequence[int]) -> Error:
         return cls(np.zeros((sources, *shape)), np.zeros((sources, *shape)))
 
     @property
-    def bound(self):
+    def bound(self) -> Array:
         return self.worst.sum(0)
 
     @property
-    def sigma(self):
+    def sigma(self) -> Array:
         return np.sqrt(self.variance.sum(0))
 
-    def map(self, function):
+    def map(self, function: Callable[..., Any]) -> Error:
         """The same rearrangement of both; function takes and gives [sources, ...]."""
         return Error(function(self.worst), function(self.variance))
 
-    def __add__(self, other):
+    def __add__(self, other: Error) -> Error:
         return Error(self.worst + other.worst, self.variance + other.variance)
 
-    def add_local(self, source, worst, variance):
+    def add_local(self, source: int, worst: Any, variance: Any) -> Error:
         self.worst[source] += worst
         self.variance[source] += variance
         self.local = self.local + worst
@@ -76,19 +85,19 @@ class Error:
 class Shadow:
     """[rows, width] elements of so many bytes; a view begins at an element and steps by elements."""
 
-    def __init__(self, sources, rows, row_bytes, itemsize):
+    def __init__(self, sources: int, rows: int, row_bytes: int, itemsize: int) -> None:
         self.width, self.itemsize = row_bytes // itemsize, itemsize
         self.error = Error.none(sources, (rows * self.width,))
 
-    def view(self, begin, shape, steps):
-        def of(flat):
+    def view(self, begin: int, shape: Sequence[int], steps: Sequence[int]) -> Error:
+        def of(flat: Array) -> Array:
             step = flat.strides[1]
             return np.lib.stride_tricks.as_strided(flat[:, begin:], (len(flat), *shape),
                                                    (flat.strides[0], *(s * step for s in steps)))
         return self.error.map(of)
 
 
-def rounding(error, source, name, exact, random=False):
+def rounding(error: Error, source: int, name: str, exact: Array, random: bool = False) -> Error:
     """One rounding to this format of numbers that are about `exact`: half a step at most and evenly spread, or a whole
     one, drawn."""
     step = spacing(name, exact)
@@ -96,11 +105,11 @@ def rounding(error, source, name, exact, random=False):
     return error.add_local(source, step if random else step / 2, step * step / (6 if random else 12))
 
 
-def _corners(count):
+def _corners(count: int) -> list[list[int]]:
     return [[(n >> i & 1) * 2 - 1 for i in range(count)] for n in range(1 << count)]
 
 
-def through(function, values, errors):
+def through(function: Callable[..., Any], values: Sequence[Array], errors: Sequence[Error]) -> Error:
     """The error of function(*values) that its operands' errors bring: first each alone, which tells the sources'
     shares, then all at once at every corner, which bounds it where the function is monotonic in each of them."""
     with np.errstate(all="ignore"):
@@ -128,7 +137,7 @@ def through(function, values, errors):
     return out
 
 
-def _reach(function, values, i, distance, centre):
+def _reach(function: Callable[..., Any], values: Sequence[Array], i: int, distance: Array, centre: Array) -> Array:
     most = np.zeros(np.shape(centre))
     for sign in (1, -1):
         there = function(*(v + sign * distance if j == i else v for j, v in enumerate(values)))

@@ -6,6 +6,8 @@ shared HBM are one for all of them; what the first program returns is the result
 
 SPDX-License-Identifier: MIT
 """
+from __future__ import annotations
+
 import copy
 import dataclasses
 import functools
@@ -13,8 +15,12 @@ import itertools
 import os
 import threading
 import traceback
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
 
-from . import _core, arrays
+from . import _core, arrays, running
+from .record import NKIObject
+from .running import Grid
 from .tensor import NkiTensor
 
 TOGETHER = 8  # so many programs may wait for each other
@@ -23,56 +29,6 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 INSIDE = tuple(os.path.join(_HERE, name) + os.sep for name in ("nki", "neuronxcc"))  # files that are no kernel's
 _core.inside(INSIDE)
 
-_local = threading.local()
-
-
-def current():
-    """The core that the running kernel is on."""
-    core = getattr(_local, "core", None)
-    if core is None:
-        raise _core.Error("tiles and instructions exist inside a kernel only: call it, or nki.simulate(kernel)(...)")
-    return core
-
-
-def preset(tile):
-    """A tile of PSUM holds what no product has made: `tile += product` reads it, as the array cannot add to it."""
-    _local.preset.add(tile.allocation)
-
-
-def is_preset(tile):
-    return tile.allocation in _local.preset and not tile.touched()
-
-
-# ---- the grid ----
-
-def _program():
-    return getattr(_local, "program", None) or ((), ())
-
-
-def grid_id(axis=0):
-    ids = _program()[0]
-    return ids[axis] if axis < len(ids) else 0
-
-
-def grid_size(axes=None):
-    sizes = _program()[1]
-    if axes is None:
-        return _product(sizes)
-    if isinstance(axes, (tuple, list)):
-        return tuple(grid_size(a) for a in axes)
-    return sizes[axes] if axes < len(sizes) else 1
-
-
-def grid_rank():
-    return len(_program()[1])
-
-
-def _product(sizes):
-    count = 1
-    for size in sizes:
-        count *= size
-    return count
-
 
 # ---- what a run was ----
 
@@ -80,18 +36,30 @@ class Report:
     """What a run was: .time_s, .instructions, .engines, .sbuf_high_water, .psum_high_water, .bound of the core that
     took longest; .cores has one dict for each."""
 
-    def __init__(self, reports, traces):
+    time_s: float
+    instructions: int
+    engines: dict[str, dict[str, float]]
+    sbuf_high_water: int
+    sbuf_high_water_partition: int
+    psum_high_water: int
+    psum_high_water_partition: int
+    sbuf_bytes: int
+    psum_bytes: int
+    dma_bytes: float
+    bound: str
+
+    def __init__(self, reports: list[dict[str, Any]], traces: list[str]) -> None:
         self.cores, self._traces = reports, traces
         self.__dict__.update(max(reports, key=lambda r: r["time_s"]))
 
-    def write_trace(self, path, core=0):
+    def write_trace(self, path: str | os.PathLike[str], core: int = 0) -> None:
         """The timeline of a core, for ui.perfetto.dev."""
         if not self._traces:
             raise _core.Error("run the kernel with trace=True to get a trace")
         with open(path, "w", encoding="utf-8") as file:
             file.write(self._traces[core])
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [f"{self.time_s * 1e6:.2f} us, {self.instructions} instructions; {self.bound}"]
         for name, e in self.engines.items():
             if e["instructions"] or e["busy_s"]:
@@ -104,20 +72,23 @@ class Report:
 
 # ---- a run ----
 
-class _Launch:
+class Launch:
     """One call of a kernel: its programs, and the memory in HBM that they share."""
 
-    def __init__(self, function, grid, args, kwargs, ranks=1):
+    def __init__(self, function: Callable[..., Any], grid: Grid, args: tuple[Any, ...], kwargs: dict[str, Any],
+                 ranks: int = 1) -> None:
         self.function, self.grid, self.args, self.kwargs, self.ranks = function, grid, args, kwargs, ranks
         self.programs = list(itertools.product(*(range(n) for n in grid)))
-        self.shared, self.lock = {}, threading.Lock()
-        self.results, self.reports, self.traces = [None] * ranks, [], []
+        self.shared: dict[Hashable, tuple[NkiTensor, _core.Core]] = {}
+        self.lock = threading.Lock()
+        self.results: list[Any] = [None] * ranks
+        self.reports: list[dict[str, Any]] = []
+        self.traces: list[str] = []
 
-    def program(self, core, place):
+    def program(self, core: _core.Core, place: int) -> None:
         """The program at this place: those of a rank follow each other."""
         rank, number = divmod(place, len(self.programs))
-        _local.core, _local.program, _local.launch = core, (self.programs[number], self.grid), self
-        _local.counts, _local.preset, _local.rank = {}, set(), rank
+        running.begin(self, core, self.programs[number], self.grid, rank)
         try:
             args = [self.argument(core, a, f"argument {n}") for n, a in enumerate(self.args)]
             kwargs = {name: self.argument(core, a, name) for name, a in self.kwargs.items()}
@@ -128,16 +99,16 @@ class _Launch:
             said = f"{trouble} ({_where(trouble, self.function)}, generation {core.generation})"
             raise _core.Error("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in said)) from None
         finally:
-            _local.core = _local.program = _local.launch = None
+            running.end()
         if number == 0:
             self.results[rank] = result
 
-    def done(self, core):
+    def done(self, core: _core.Core) -> None:
         self.reports.append(core.report())
         if core.traced:
             self.traces.append(core.trace())
 
-    def run(self, options):
+    def run(self, options: dict[str, Any]) -> None:
         cores = _together(self.ranks, len(self.programs), options)
         if cores is not None:
             ranks = cores.ranks()
@@ -152,7 +123,7 @@ class _Launch:
         for result in self.results:
             self.complete(result)
 
-    def complete(self, result):
+    def complete(self, result: Any) -> None:
         """What a kernel returns has been written, all of it."""
         if isinstance(result, NkiTensor):
             try:
@@ -167,23 +138,24 @@ class _Launch:
         elif isinstance(result, dict):
             self.complete(list(result.values()))
 
-    def same(self, core, key, make):
+    def same(self, core: _core.Core, key: Hashable, make: Callable[[], NkiTensor]) -> NkiTensor:
         """What the programs of a rank share under this key: whoever comes first makes it."""
-        key = (_local.rank, key)
+        key = (running.rank(), key)
         with self.lock:
             if key not in self.shared:
                 self.shared[key] = (make(), core)
             tensor, maker = self.shared[key]
         return tensor if maker is core else core.adopt(tensor)
 
-    def argument(self, core, value, name):
+    def argument(self, core: _core.Core, value: Any, name: str) -> Any:
         """Arrays become tensors in HBM, in lists, tuples, dicts and records, too."""
         if type(value) is PerRank:
-            value = value.of(_local.rank, self.ranks)
+            value = value.of(running.rank(), self.ranks)
         array = arrays.given(value)
         if array is not None:
-            return self.same(core, id(value), lambda: core.hbm(name, array.dtype.format, array.shape, array.dtype,
-                                                               array.array, True, True, True))
+            made = functools.partial(core.hbm, name, array.dtype.format, array.shape, array.dtype, array.array, True,
+                                     True, True)
+            return self.same(core, id(value), made)
         if type(value) in (list, tuple):
             return type(value)(self.argument(core, v, name) for v in value)
         if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -194,13 +166,13 @@ class _Launch:
             return self.record(core, value, name)
         return value
 
-    def give_back(self):
+    def give_back(self) -> None:
         """What the kernel has left in its arguments, into the caller's arrays."""
         for value in list(self.args) + list(self.kwargs.values()):
             if (0, id(value)) in self.shared:
                 arrays.back(value, self.shared[0, id(value)][0].tobytes())
 
-    def record(self, core, value, name):
+    def record(self, core: _core.Core, value: Any, name: str) -> Any:
         made = copy.copy(value)
         for field, was in list(vars(value).items()):
             now = self.argument(core, was, f"{name}.{field}")
@@ -209,39 +181,24 @@ class _Launch:
         return made
 
 
-def _is_record(value):
-    from .record import NKIObject
+def _is_record(value: Any) -> bool:
     return hasattr(value, "__dict__") and not isinstance(value, type) and (
         isinstance(value, NKIObject) or dataclasses.is_dataclass(value))
-
-
-def hbm(name, dtype, shape, shared):
-    """A tensor in HBM; shared: one for all programs, by its name and which one of its shape it is."""
-    core, launch = current(), getattr(_local, "launch", None)
-
-    def make():
-        return core.hbm(name or "hbm", dtype.format, shape, dtype, None, True, False, shared)
-
-    if not shared or launch is None or len(launch.programs) == 1:
-        return make()
-    key = (name, shape, dtype)
-    _local.counts[key] = _local.counts.get(key, 0) + 1
-    return launch.same(core, key + (_local.counts[key],), make)
 
 
 class PerRank:
     """nki.per_rank([x0, x1, ...]): an argument that is another one on each rank."""
 
-    def __init__(self, values):
+    def __init__(self, values: Iterable[Any]) -> None:
         self.values = list(values)
 
-    def of(self, rank, ranks):
+    def of(self, rank: int, ranks: int) -> Any:
         if len(self.values) != ranks:
             raise _core.Error(f"per_rank has {len(self.values)} values; the kernel runs on {ranks} ranks")
         return self.values[rank]
 
 
-def _together(ranks, programs, options):
+def _together(ranks: int, programs: int, options: dict[str, Any]) -> _core.Cores | None:
     """The cores of a run that wait for each other; None: programs run one after the other."""
     if ranks < 1:
         raise _core.Error(f"ranks is {ranks}; a kernel runs on one and more, or without ranks")
@@ -255,17 +212,17 @@ def _together(ranks, programs, options):
         return None
 
 
-def _core_options(generation=2, numerics=None, rounding=None, seed=0, trace=False, no_poison=False, no_races=False,
-                  **_):
+def _core_options(generation: int = 2, numerics: str | None = None, rounding: str | None = None, seed: int = 0,
+                  trace: bool = False, no_poison: bool = False, no_races: bool = False, **_: Any) -> dict[str, Any]:
     return {"generation": generation, "numerics": numerics, "rounding": rounding, "seed": seed,
             "events": 1 << 18 if trace else 0, "no_poison": no_poison, "no_races": no_races}
 
 
-def make_core(**options):
+def make_core(**options: Any) -> _core.Core:
     return _core.Core(**_core_options(**options))
 
 
-def _where(trouble, function):
+def _where(trouble: BaseException, function: Callable[..., Any]) -> str:
     """The kernel's line: the innermost frame that does not lie in this package."""
     frames = [f for f in traceback.extract_tb(trouble.__traceback__) if not f.filename.startswith(INSIDE)]
     if frames:
@@ -273,13 +230,13 @@ def _where(trouble, function):
     return _line_of(function) + function.__name__
 
 
-def _line_of(function):
+def _line_of(function: Callable[..., Any]) -> str:
     """Where a kernel begins: "file.py, line 12, "; nothing of what is no Python."""
     code = getattr(function, "__code__", None)
     return f"{os.path.basename(code.co_filename)}, line {code.co_firstlineno}, " if code else ""
 
 
-def _result(value):
+def _result(value: Any) -> Any:
     if isinstance(value, NkiTensor):
         return value.numpy()
     if isinstance(value, (list, tuple)):
@@ -292,10 +249,10 @@ def _result(value):
 # ---- kernels ----
 
 class _latest:
-    report = None
+    report: Report | None = None
 
 
-def last_report():
+def last_report() -> Report | None:
     """The report of the last kernel that has run, whoever called it."""
     return _latest.report
 
@@ -303,28 +260,30 @@ def last_report():
 class Kernel:
     """A kernel that can be called, with a grid or without; .report is of the last call."""
 
-    def __init__(self, function, **options):
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         functools.update_wrapper(self, function)
-        self.function, self.options, self.grid, self.report = function, options, (), None
-        self.gridless = None  # the kernel that this one is with a grid
+        self.function, self.options = function, options
+        self.grid: Grid = ()
+        self.report: Report | None = None
+        self.gridless: Kernel | None = None  # the kernel that this one is with a grid
 
-    def __getitem__(self, grid):
+    def __getitem__(self, grid: Any) -> Kernel:
         made = Kernel(self.function, **self.options)
         made.grid = tuple(int(g) for g in (grid if isinstance(grid, (tuple, list)) else (grid,)))
         made.gridless = self
         return made
 
-    def __call__(self, *args, **kwargs):
-        if getattr(_local, "core", None) is not None:  # a kernel calls another
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if running.inside():  # a kernel calls another
             return self.function(*args, **kwargs)
         return self.run(args, kwargs)
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def run(self, args, kwargs, in_place=False):
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool = False) -> Any:
         ranks = self.options.get("ranks")
-        launch = _Launch(self.function, self.grid, args, kwargs, 1 if ranks is None else ranks)
+        launch = Launch(self.function, self.grid, args, kwargs, 1 if ranks is None else ranks)
         launch.run(self.options)
         if in_place:
             launch.give_back()
@@ -334,15 +293,16 @@ class Kernel:
         return _result(launch.results[0]) if ranks is None else [_result(r) for r in launch.results]
 
 
-def jit(function=None, **options):
+def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """@nki.jit: the function becomes a kernel that a call runs on a simulated core."""
     if function is None:
         return lambda f: jit(f, **options)
     return function if isinstance(function, Kernel) else Kernel(function)
 
 
-def simulate(kernel, generation=2, numerics=None, rounding=None, seed=0, trace=False, no_poison=False, ranks=None,
-             no_races=False):
+def simulate(kernel: Kernel | Callable[..., Any], generation: int = 2, numerics: str | None = None,
+             rounding: str | None = None, seed: int = 0, trace: bool = False, no_poison: bool = False,
+             ranks: int | None = None, no_races: bool = False) -> Kernel:
     """nki.simulate(kernel)(...): runs it on a core of this generation (1, 2, 3 for Trainium1, 2, 3); .report afterwards
     says how long it took. numerics: settings of trn_numerics.h, "chains=1"; rounding: of every cast, "stochastic";
     trace: keep a timeline; no_poison: reads of what nothing has written pass; no_races: uses of the same HBM by programs

@@ -1,11 +1,68 @@
 """Tensors of a kernel: handles to views of tiles and of HBM, cut without copies.
 
+What a tensor does by instructions (tensor[...] = value, a + b) is done by calls.py, which is above this file and the
+instructions, and says so when it is imported: worked_by(...).
+
 SPDX-License-Identifier: MIT
 """
-from . import _core, dtypes, index as _index
+from __future__ import annotations
 
-SBUF, PSUM, HBM = 0, 1, 2
-BUFFERS = {SBUF: "sbuf", PSUM: "psum", HBM: "hbm"}
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, SupportsFloat, SupportsIndex, Union
+
+from . import _core, arrays, dtypes, index as _index
+from .memories import BUFFERS, HBM, MemoryRegion, region_of
+
+Number = Union[SupportsFloat, SupportsIndex]
+Operand = Union["NkiTensor", Number]  # what an operator takes
+Format = object  # what dtypes.of knows: a DType, a name, NumPy's, ml_dtypes' or torch's dtype
+
+
+class Work(Protocol):
+    """Who issues the instructions that a tensor's methods and operators stand for."""
+
+    def assign(self, tensor: NkiTensor, key: Any, value: Any) -> None: ...
+
+    def packed(self, wide: _index.Wide[NkiTensor]) -> NkiTensor: ...
+
+    def broadcast_to(self, x: NkiTensor, shape: Sequence[int]) -> NkiTensor: ...
+
+    def cast(self, x: NkiTensor, dtype: Format) -> NkiTensor: ...
+
+    def call(self, op: Any, *args: Any, **options: Any) -> NkiTensor: ...
+
+    def in_place(self, op: str, x: NkiTensor, y: Any) -> NkiTensor: ...
+
+
+class _Above:
+    work: Work
+
+
+def worked_by(work: Work) -> None:
+    """From now on instructions are issued by this one."""
+    _Above.work = work
+
+
+def call(op: Any, *args: Any, **options: Any) -> NkiTensor:
+    """op(x), op(x, y), op(x, axis) on tiles: a new tile."""
+    return _Above.work.call(op, *args, **options)
+
+
+_Method = Callable[["NkiTensor", Any], "NkiTensor"]
+
+
+def _operator(name: str, turned: bool = False) -> _Method:
+    def apply(self: NkiTensor, other: Any) -> NkiTensor:
+        return call(name, other, self) if turned else call(name, self, other)
+    return apply
+
+
+def _operators(name: str) -> tuple[_Method, _Method, _Method]:
+    """x + y, y + x, x += y."""
+    def in_place(self: NkiTensor, other: Any) -> NkiTensor:
+        return _Above.work.in_place(name, self, other)
+    return _operator(name), _operator(name, True), in_place
 
 
 class NkiTensor(_core.View):
@@ -14,53 +71,47 @@ class NkiTensor(_core.View):
     __slots__ = ()
 
     @property
-    def buffer(self):
-        from . import language
-        return language.buffer_of(self)
+    def buffer(self) -> MemoryRegion:
+        return region_of(self.space)
 
     @property
-    def base_tensor(self):
+    def base_tensor(self) -> NkiTensor:
         """The tensor that it views."""
         return self.base
 
     @property
-    def itemsize(self):
+    def itemsize(self) -> int:
         return self.dtype.itemsize
 
     @property
-    def size(self):
-        count = 1
-        for n in self.shape:
-            count *= n
-        return count
+    def size(self) -> int:
+        return math.prod(self.shape)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> NkiTensor:
         view = self.index(key)
-        if view is NotImplemented:
-            view = _index.view(self, key)
-            if type(view) is _index.Wide:
-                from . import sugar
-                return sugar.packed(view)
-        return view
+        if view is not NotImplemented:
+            return view
+        found = _index.view(self, key)
+        return _Above.work.packed(found) if type(found) is _index.Wide else found
 
-    def place(self, key):
-        """What is at this index, to be written."""
+    def place(self, key: Any) -> Any:
+        """What is at this index, to be written: a view, or what only DMA or several instructions can follow."""
         view = self.index(key)
         return _index.view(self, key) if view is NotImplemented else view
 
-    def __setitem__(self, key, value):
-        from . import sugar
-        sugar.assign(self, key, value)
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _Above.work.assign(self, key, value)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{BUFFERS[self.space]} '{self.name}' {self.dtype!s}{list(self.shape)}>"
 
     # ---- views ----
 
-    def ap(self, pattern, offset=None, scalar_offset=None, vector_offset=None, indirect_dim=0, dtype=None):
+    def ap(self, pattern: Sequence[Sequence[int]], offset: int | None = None, scalar_offset: Any = None,
+           vector_offset: NkiTensor | None = None, indirect_dim: int = 0, dtype: Format = None) -> Any:
         """A view by [step, number] pairs, outermost first, in elements of the whole tensor, whatever this view of it
         is; offset: where it begins there (None: where this view does). Offsets may lie in tiles."""
         whole = self
@@ -74,7 +125,7 @@ class NkiTensor(_core.View):
         return _index.dynamic(whole, pattern, offset or 0, scalar_offset, vector_offset, indirect_dim)
 
     @property
-    def offset(self):
+    def offset(self) -> int:
         """Where the view begins, in elements of the whole tensor numbered as if it were packed."""
         if self.space == HBM:
             return self.element_offset
@@ -84,11 +135,11 @@ class NkiTensor(_core.View):
         row = base.size // max(base.shape[0], 1) * base.dtype.itemsize
         return (byte // pitch * row + byte % pitch) // self.dtype.itemsize
 
-    def get_pattern(self):
+    def get_pattern(self) -> list[list[int]]:
         """[step, number] of each axis, in elements of the tensor that it views."""
         return [[step, number] for step, number in zip(self.element_steps(), self.shape)]
 
-    def element_steps(self):
+    def element_steps(self) -> tuple[int, ...]:
         """Steps of the axes when the tensor is numbered as if it were packed."""
         if self.space == HBM:
             return self.strides
@@ -97,7 +148,7 @@ class NkiTensor(_core.View):
         scale = base.dtype.itemsize / self.dtype.itemsize
         return tuple(int(s // (pitch * scale) * (row * scale)) if abs(s) >= pitch * scale else s for s in self.strides)
 
-    def is_contiguous(self):
+    def is_contiguous(self) -> bool:
         step = 1
         for size, stride in zip(reversed(self.shape), reversed(self.element_steps())):
             if size != 1 and stride != step:
@@ -105,84 +156,82 @@ class NkiTensor(_core.View):
             step *= size
         return True
 
-    def reshape(self, *shape):
-        return self.reshaped(tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+    def reshape(self, *shape: Any) -> NkiTensor:
+        return self.reshaped(_listed(shape))
 
-    def reshape_dim(self, dim, shape):
+    def reshape_dim(self, dim: int, shape: Iterable[int]) -> NkiTensor:
         dim %= self.ndim
         return self.reshaped(self.shape[:dim] + tuple(shape) + self.shape[dim + 1:])
 
-    def flatten_dims(self, start_dim, end_dim):
+    def flatten_dims(self, start_dim: int, end_dim: int) -> NkiTensor:
         start, end = start_dim % self.ndim, end_dim % self.ndim
         return self.reshaped(self.shape[:start] + (-1,) + self.shape[end + 1:])
 
-    def view(self, dtype):
+    def view(self, dtype: Format) -> NkiTensor:
         to = dtypes.of(dtype)
         return self.view_as(to.format, to)
 
-    def permute(self, *dims):
-        dims = tuple(dims[0]) if len(dims) == 1 and not isinstance(dims[0], int) else dims
-        if sorted(dims) != list(range(self.ndim)):
-            raise ValueError(f"permute: {dims} are not the axes of a tensor of {self.ndim}")
-        return self.strided(tuple(self.shape[d] for d in dims), tuple(self.strides[d] for d in dims))
+    def permute(self, *dims: Any) -> NkiTensor:
+        return _index.permuted(self, _listed(dims))
 
-    def broadcast(self, dim, size):
+    def broadcast(self, dim: int, size: int) -> NkiTensor:
         shape, strides = list(self.shape), list(self.strides)
         if shape[dim] != 1:
             raise ValueError(f"broadcast: axis {dim} has {shape[dim]} elements, not one")
         shape[dim], strides[dim] = size, 0
         return self.strided(shape, strides)
 
-    def broadcast_to(self, shape, dtype=None):
+    def broadcast_to(self, shape: Sequence[int], dtype: Format = None) -> NkiTensor:
         """Axes of one element stand for many. Across partitions a copy is made, as an engine would."""
-        from . import sugar
-        return sugar.broadcast_to(self, shape)
+        return _Above.work.broadcast_to(self, shape)
 
-    def expand_dim(self, dim):
+    def expand_dim(self, dim: int) -> NkiTensor:
         dim %= self.ndim + 1
         return self.strided(self.shape[:dim] + (1,) + self.shape[dim:], self.strides[:dim] + (1,) + self.strides[dim:])
 
     expand_dims = expand_dim
 
-    def squeeze_dim(self, dim):
+    def squeeze_dim(self, dim: int) -> NkiTensor:
         dim %= self.ndim
         if self.shape[dim] != 1:
             raise ValueError(f"squeeze_dim: axis {dim} has {self.shape[dim]} elements")
         return self.strided(self.shape[:dim] + self.shape[dim + 1:], self.strides[:dim] + self.strides[dim + 1:])
 
-    def slice(self, dim, start, end, step=1):
+    def slice(self, dim: int, start: int, end: int, step: int = 1) -> NkiTensor:
         return self.index((slice(None),) * (dim % self.ndim) + (slice(start, end, step),))
 
-    def select(self, dim, index):
+    def select(self, dim: int, index: Any) -> Any:
         if isinstance(index, NkiTensor):
             return _index.selected(self, dim, index)
         return self.index((slice(None),) * (dim % self.ndim) + (index,))
 
-    def vector_select(self, dim, vector_offset):
+    def vector_select(self, dim: int, vector_offset: NkiTensor) -> _index.Rows[NkiTensor]:
         """Rows along axis 0 that a tile of indices names: for DMA."""
         if dim % self.ndim:
             raise _core.Error("vector_select: rows are chosen along axis 0")
         return _index.Rows(self, vector_offset if vector_offset.ndim == 2 else
                            vector_offset.reshaped((vector_offset.size, 1)))
 
-    def indirect(self, index, count=0, inner=1):
+    def indirect(self, index: NkiTensor, count: int = 0, inner: int = 1) -> NkiTensor:
         """[P, count], or [P, count, inner]: elements along the free axis that a tile of indices names, gathered where
         they are read and scattered where they are written; for the operands that NKI lists. Trainium3."""
         self.core.settle()
-        return self.core.indirect(self, index, count or 0, inner)
+        made: NkiTensor = self.core.indirect(self, index, count or 0, inner)
+        return made
 
-    def reinterpret_cast(self, dtype):
+    def reinterpret_cast(self, dtype: Format) -> NkiTensor:
         return self.view(dtype)
 
-    def assert_shape(self, shape):
+    def assert_shape(self, shape: Sequence[int]) -> NkiTensor:
         if tuple(self.shape) != tuple(shape):
             raise AssertionError(f"'{self.name}' has the shape {tuple(self.shape)}, not {tuple(shape)}")
         return self
 
-    def rearrange(self, src_pattern, dst_pattern, fixed_sizes=None):
+    def rearrange(self, src_pattern: _index.Axes, dst_pattern: _index.Axes,
+                  fixed_sizes: Mapping[str, int] | None = None) -> NkiTensor:
         return _index.rearranged(self, src_pattern, dst_pattern, fixed_sizes or {})
 
-    def four(self):
+    def four(self) -> NkiTensor:
         """Of an x4 format: the elements, with a last axis of four."""
         size = {18: 4}[self.dtype.format]
         strides = tuple(s * size for s in self.strides) + (1,)
@@ -190,11 +239,37 @@ class NkiTensor(_core.View):
 
     # ---- numbers ----
 
-    def numpy(self):
+    def numpy(self) -> Any:
         """The numbers, in a new array; formats that NumPy lacks as float32, which holds them exactly."""
-        from . import arrays
         self.core.settle()
         return arrays.out(self)
+
+    # ---- by instructions ----
+
+    def astype(self, dtype: Format) -> NkiTensor:
+        """A copy in another format."""
+        return _Above.work.cast(self, dtype)
+
+    def __neg__(self) -> NkiTensor:
+        return call("negative", self)
+
+    __add__, __radd__, __iadd__ = _operators("add")
+    __sub__, __rsub__, __isub__ = _operators("subtract")
+    __mul__, __rmul__, __imul__ = _operators("multiply")
+    __truediv__, __rtruediv__, __itruediv__ = _operators("divide")
+    __pow__, __rpow__, __ipow__ = _operators("power")
+    __and__, __rand__, __iand__ = _operators("bitwise_and")
+    __or__, __ror__, __ior__ = _operators("bitwise_or")
+    __xor__, __rxor__, __ixor__ = _operators("bitwise_xor")
+    __lshift__, __rlshift__, __ilshift__ = _operators("left_shift")
+    __rshift__, __rrshift__, __irshift__ = _operators("right_shift")
+    __lt__, __le__ = _operator("less"), _operator("less_equal")
+    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
+
+
+def _listed(numbers: tuple[Any, ...]) -> tuple[int, ...]:
+    """f(1, 2) and f((1, 2)) mean the same."""
+    return tuple(numbers[0]) if len(numbers) == 1 and not isinstance(numbers[0], int) else numbers
 
 
 _core.register(NkiTensor)

@@ -49,7 +49,7 @@ def main(name, path):
                 f"{name}: the stub has {parameters(node)}, the module {parameters_of(getattr(module, name))}"
             assert node.returns is not None and all(a.annotation for a in node.args.args), f"{name} lacks a type"
             assert inspect.getdoc(getattr(module, name)), f"{name} has no docstring"
-    fields = {f.target.id for f in stub["_Options"].body}
+    fields = {f.target.id for f in stub["_Common"].body}
     assert fields == set(inspect.signature(module._options).parameters), "the stub's options are others"
     cost = {f.target.id for f in stub["_Cost"].body}
     assert cost == {field for field, _ in module._Answer._fields_}, "the stub's costs are others"

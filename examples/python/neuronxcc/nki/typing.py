@@ -2,10 +2,13 @@
 
 SPDX-License-Identifier: MIT
 """
+from __future__ import annotations
+
+from typing import Any
 
 
 class _Annotation(type):
-    def __getitem__(cls, shape):
+    def __getitem__(cls, shape: Any) -> _Annotation:
         return cls
 
 

@@ -2,7 +2,5 @@
 
 SPDX-License-Identifier: MIT
 """
-from nki.dtypes import ALL as _ALL
+from nki.formats import *  # noqa: F401,F403
 from nki.sugar import static_cast  # noqa: F401
-
-globals().update(_ALL)

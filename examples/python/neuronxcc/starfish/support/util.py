@@ -2,10 +2,12 @@
 
 SPDX-License-Identifier: MIT
 """
+from typing import Any
+
 import numpy as np
 
 
-def allclose(expected, actual, rtol=1e-5, atol=1e-8, verbose=0, **_):
+def allclose(expected: Any, actual: Any, rtol: float = 1e-5, atol: float = 1e-8, verbose: int = 0, **_: Any) -> bool:
     """numpy.allclose in binary64; with verbose the largest difference is printed."""
     expected, actual = (np.asarray(x, np.float64) for x in (expected, actual))
     if verbose:

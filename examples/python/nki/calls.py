@@ -1,0 +1,70 @@
+"""What handles of operators and tensors do when they are called, added, assigned to: they are below the instructions,
+and this file tells them.
+
+SPDX-License-Identifier: MIT
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import moves
+from .arithmetic import binary, unary
+from .composed import FUNCTIONS, composed
+from .index import Wide
+from .masks import Mask
+from .memories import PSUM
+from .operators import ALL, Op, named
+from .reductions import reduced
+from .results import onto, taken
+from .running import is_preset
+from .tensor import Format, NkiTensor, worked_by
+
+
+class _Work:
+    """As tensor.py wants it."""
+
+    def assign(self, tensor: NkiTensor, key: Any, value: Any) -> None:
+        moves.assign(tensor, key, value)
+
+    def packed(self, wide: Wide[NkiTensor]) -> NkiTensor:
+        return moves.packed(wide)
+
+    def broadcast_to(self, x: NkiTensor, shape: Sequence[int]) -> NkiTensor:
+        return moves.broadcast_to(x, shape)
+
+    def cast(self, x: NkiTensor, dtype: Format) -> NkiTensor:
+        return moves.copy(x, dtype=dtype)
+
+    def call(self, op: Op, *args: Any, axis: Any = None, mask: Mask = None, dtype: Format = None,
+             **options: Any) -> NkiTensor:
+        """nl.op(x), nl.op(x, y), and reductions nl.max(x, axis)."""
+        op = named(op)
+        if op.reduction:
+            axis = args[1] if len(args) > 1 else axis
+            return reduced(op, args[0], axis, mask=mask, dtype=dtype, **options)
+        if len(args) == 1 and op.name in FUNCTIONS:
+            return composed(op.name, args[0], mask, dtype)
+        if len(args) == 1:
+            return unary(op, args[0], mask=mask, dtype=dtype)
+        x, y = args
+        return binary(op, x, y, mask, dtype)
+
+    def in_place(self, name: str, x: NkiTensor, y: Any) -> NkiTensor:
+        """x += y: of a product that waits, in PSUM, where it accumulates."""
+        waits = taken(y)
+        if waits is not None and waits.adds and name == "add" and x.space == PSUM and not is_preset(x):
+            waits.adds(x)
+            return x
+        box = None
+        if waits is not None:
+            waits.materialise()
+            box = waits.box
+            if x.space == PSUM and y.space == PSUM:  # an instruction reads one of them
+                y = moves.copy(y, mask=box)
+        made = binary(ALL[name], x, y, box if box is None or x.shape == y.shape else None, dtype=x.dtype)
+        onto(made, x)
+        return x
+
+
+worked_by(_Work())

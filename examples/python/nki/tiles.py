@@ -1,0 +1,67 @@
+"""New tiles of SBUF and PSUM, and new tensors in HBM.
+
+SPDX-License-Identifier: MIT
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from . import _core, arrays, dtypes, isa
+from .formats import DType
+from .memories import HBM, PSUM, SBUF, name_of, space_of
+from .running import current, hbm, preset
+from .tensor import Format, NkiTensor, Number
+
+
+def tile(shape: Sequence[int], dtype: Format, space: int = SBUF, name: str = "result") -> NkiTensor:
+    """A new tile that may be filled in part."""
+    shape = tuple(int(s) for s in shape)
+    to = dtypes.of(dtype)
+    if len(shape) > 5:  # a view of one with fewer axes
+        return tile((shape[0], math.prod(shape[1:])), dtype, space, name).reshaped(shape)
+    return _begun(name, space, to, shape)
+
+
+def _begun(name: str, space: int, to: DType, shape: tuple[int, ...], partition: int = 0, byte: int = -1) -> NkiTensor:
+    made: NkiTensor = current().tile(name, space, to.format, shape if len(shape) > 1 else shape + (1,), to, partition,
+                                     byte)
+    return made
+
+
+def placed(buffer: Any, block: Sequence[int], shape: Sequence[int], dtype: DType) -> Any:
+    """Where a buffer of neuronxcc.nki.compiler puts the tile of this block, of [P, ...]; None: where there is room."""
+    if not hasattr(buffer, "address"):
+        return None
+    return buffer.address(block, shape[0], math.prod(shape[1:]) * dtype.itemsize)
+
+
+def new(shape: Sequence[int], dtype: Format, buffer: Any, name: str, address: Any = None) -> NkiTensor:
+    """A tile [P, ...] of SBUF or PSUM with nothing in it, at an address if there is one, or a tensor in HBM."""
+    space, to = space_of(buffer), dtypes.of(dtype)
+    shape = tuple(int(s) for s in shape)
+    if space == HBM:
+        return hbm(name, to, shape, name_of(buffer) == "shared_hbm")
+    if address is None:
+        address = placed(buffer, (), shape, to)
+    start, byte = (0, None) if address is None else address if isinstance(address, (tuple, list)) else (0, address)
+    if byte is not None and int(byte) < 0:
+        raise _core.Error(f"'{name or 'tile'}' is to begin at byte {int(byte)} of its partitions")
+    return _begun(name or "tile", space, to, shape, int(start or 0), -1 if byte is None else int(byte))
+
+
+def constant(numbers: Any, dtype: Format = None, name: str = "constant") -> NkiTensor:
+    """A tensor in HBM with these numbers."""
+    array = arrays.given(numbers) if dtype is None else arrays.Given(numbers, dtype)
+    if array is None:
+        raise TypeError(f"{type(numbers).__name__} is no array")
+    made: NkiTensor = current().hbm(name, array.dtype.format, array.shape, array.dtype, array.array, False)
+    return made
+
+
+def fill(made: NkiTensor, value: Number) -> None:
+    """memset of all of a new tile."""
+    isa.memset(made, value)
+    if value and made.space == PSUM:
+        preset(made)
