@@ -172,11 +172,11 @@ Models for shardplan are in /usr/share/trnmath/models."
 to=$stage/python3-trnmath
 module=$to/usr/lib/python3/dist-packages/trnmath
 strip_into "$build/libtrnmath_flat.so" "$module/libtrnmath_flat.so" 644
-sed '1{/^#!/d}' "$root/examples/python/trnmath.py" >"$module/__init__.py"
-cp "$root/examples/python/trnmath.pyi" "$module/__init__.pyi"
+sed '1{/^#!/d}' "$root/examples/python/src/trnmath.py" >"$module/__init__.py"
+cp "$root/examples/python/src/trnmath.pyi" "$module/__init__.pyi"
 : >"$module/py.typed"
 printf 'from trnmath import _demonstration\n\n_demonstration()\n' >"$module/__main__.py"
-put 644 "$to/usr/share/doc/python3-trnmath/examples" "$root"/examples/python/trnmath_flat.[hc]
+put 644 "$to/usr/share/doc/python3-trnmath/examples" "$root"/examples/python/ext/trnmath_flat.[hc]
 wrap python3-trnmath "$architecture" python "Depends: $(needs "$module/libtrnmath_flat.so"), python3, python3-numpy" \
     "Trainium's numbers on NumPy arrays" "$about
 This is the Python module: conversions, products, activations, block scaling

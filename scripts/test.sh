@@ -75,7 +75,7 @@ packages='gcc g++ cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib
 packages="$packages libsleef-dev python3-numpy python3-dev python3-pip python3-venv"
 packages="$packages man-db patch strace zsh ruby chromium gappa"
 if [ $matrix = ON ]; then
-    packages="$packages clang clang-format doxygen libomp-dev libopenmpi-dev openmpi-bin"
+    packages="$packages clang clang-format doxygen mypy libomp-dev libopenmpi-dev openmpi-bin"
     packages="$packages $(sh "$root/tests/house/platforms.sh" packages)"
 fi
 [ "$level" -eq 1 ] || packages="$packages clang-tidy cppcheck"
@@ -92,7 +92,7 @@ leave=
 [ "$level" -ne 1 ] || leave=level2
 if [ $matrix = OFF ]; then
     leave="$leave|matrix"
-    TRN_EXPECT_SKIPS="${TRN_EXPECT_SKIPS:-} clang mpi" # the matrix asks them
+    TRN_EXPECT_SKIPS="${TRN_EXPECT_SKIPS:-} clang mpi mypy" # the matrix asks them
     export TRN_EXPECT_SKIPS
 fi
 [ -z "$leave" ] || set -- -LE "^($leave)\$" "$@"

@@ -35,7 +35,7 @@ if [ "$tool" = python3 ]; then
     target=trnmath_flat
     program=/usr/bin/python3 # the one that Debian's NumPy is for
     TRNMATH_LIBRARY=$build/libtrnmath_flat.so
-    PYTHONPATH=$root/examples/python${PYTHONPATH:+:$PYTHONPATH}
+    PYTHONPATH=$root/examples/python/src${PYTHONPATH:+:$PYTHONPATH}
     export TRNMATH_LIBRARY PYTHONPATH
 fi
 build_in "$build" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- "$target"

@@ -1,7 +1,7 @@
 """Builds trnmath for Python: an in-tree PEP 517 backend that needs a C compiler, and nothing else.
 
     pip install examples/python          a wheel, compiled for this interpreter and machine
-    python3 nki_build.py                 both libraries in this folder, beside the sources
+    python3 nki_build.py                 both libraries in src/, beside the sources
     python3 nki_build.py DIRECTORY       a wheel there
 
 It compiles libtrnmath_flat.so, which the module trnmath loads, and nki/_core, NKI's front door. CC and CFLAGS are
@@ -43,6 +43,7 @@ from typing import Any, Union, cast
 
 Settings = Union[Mapping[str, str], None]
 HERE = pathlib.Path(__file__).resolve().parent
+SRC, EXT = HERE / "src", HERE / "ext"  # what is imported; what is compiled for it
 NAME = "trnmath"
 FLAGS = ["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-fast-math", "-ffp-contract=off",
          "-s"]
@@ -136,8 +137,8 @@ def build(folder: str | pathlib.Path, openmp: bool = True) -> None:
         raise SystemExit(f"Python.h is not in {python} (Debian: python3-dev)")
     soname = f"-Wl,-soname,libtrnmath_flat.so.{version().rsplit('.', 1)[0]}"
     with concurrent.futures.ThreadPoolExecutor(2) as both:
-        for one in (both.submit(_cc, HERE / "trnmath_flat.c", folder / "libtrnmath_flat.so", openmp, soname),
-                    both.submit(_cc, HERE / "nki" / "_core.c", folder / extension(), openmp, f"-I{python}")):
+        for one in (both.submit(_cc, EXT / "trnmath_flat.c", folder / "libtrnmath_flat.so", openmp, soname),
+                    both.submit(_cc, EXT / "core.c", folder / extension(), openmp, f"-I{python}")):
             one.result()
 
 
@@ -162,17 +163,17 @@ def _metadata() -> str:
 
 
 def _sources() -> list[str]:
-    """Python's files of every package here, by their names in this folder."""
+    """Python's files of every package, by their names in src/."""
     found = ["trnmath.py", "trnmath.pyi", "trnmath_fronts.py"]
     for package in FRONTS:
-        for path in sorted((HERE / package).rglob("*")):
+        for path in sorted((SRC / package).rglob("*")):
             if path.suffix in (".py", ".pyi") or path.name == "py.typed":
-                found.append(path.relative_to(HERE).as_posix())
+                found.append(path.relative_to(SRC).as_posix())
     return found
 
 
 def _installed(name: str) -> str:
-    """Where a file of this folder lies in a wheel. The module is one file here, and there a package, whose types are
+    """Where a file of src/ lies in a wheel. The module is one file here, and there a package, whose types are
     found by those who check types; the fronts are in it."""
     if name.startswith(tuple(f"{front}/" for front in FRONTS)):
         return f"trnmath/fronts/{name}"
@@ -229,7 +230,7 @@ def build_wheel(wheel_directory: str, config_settings: Settings = None,
         wheel.add(f"trnmath/{library.name}", library.read_bytes(), 0o755)
         wheel.add(_installed(extension()), core.read_bytes(), 0o755)
     for name in _sources():
-        wheel.add(_installed(name), (HERE / name).read_bytes())
+        wheel.add(_installed(name), (SRC / name).read_bytes())
     wheel.add(f"{NAME}.pth", "import trnmath_fronts\n")
     wheel.add("trnmath/__main__.py", MAIN)
     wheel.add("trnmath/py.typed", "")
@@ -239,17 +240,17 @@ def build_wheel(wheel_directory: str, config_settings: Settings = None,
 def build_editable(wheel_directory: str, config_settings: Settings = None,
                    metadata_directory: str | None = None) -> str:
     refuse_others(config_settings)
-    build(HERE, with_openmp(config_settings))
+    build(SRC, with_openmp(config_settings))
     wheel = _Wheel(wheel_directory)
-    wheel.add(f"{NAME}.pth", f"{HERE}\n")
+    wheel.add(f"{NAME}.pth", f"{SRC}\n")
     return wheel.close()
 
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     """Python's sources, the flat interface and trnmath's headers, in one archive that builds anywhere."""
     base = f"{NAME}-{version()}"
-    names = _sources() + ["nki_build.py", "elf_needs.py", "pyproject.toml", "README.md", "trnmath_flat.c",
-                          "trnmath_flat.h"] + [p.relative_to(HERE).as_posix() for p in (HERE / "nki").glob("*.[ch]")]
+    names = ["nki_build.py", "elf_needs.py", "pyproject.toml", "README.md", *(f"src/{name}" for name in _sources()),
+             *(f"ext/{path.name}" for path in EXT.glob("*.[ch]"))]
     files = {name: HERE / name for name in names}
     files["LICENSE"] = _licence()
     for path in (include() / "trnmath").rglob("*.h"):
@@ -271,4 +272,4 @@ if __name__ == "__main__":
     elif len(sys.argv) > 1:
         print(build_wheel(sys.argv[1]))
     else:
-        build(HERE)
+        build(SRC)

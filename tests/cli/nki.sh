@@ -75,12 +75,12 @@ for threads in 1 3; do
         fail "check_nki.py, $threads threads: $(tail -n 40 log)"
     grep -q '^Ran [1-9][0-9]* tests' log || fail "check_nki.py ran nothing: $(cat log)"
 done
-# The program of examples/python/nki/README.md prints what its comments say.
-sed -n '/^```python/,/^```/p' "$folder/nki/README.md" | sed '/^```/d' >readme.py
+# The program of examples/python/src/nki/README.md prints what its comments say.
+sed -n '/^```python/,/^```/p' "$folder/src/nki/README.md" | sed '/^```/d' >readme.py
 sed -n 's/^ *print.*) *# //p' readme.py >want
-[ "$(wc -l <want)" -gt 0 ] || fail "examples/python/nki/README.md has no program that prints something"
-"$python" readme.py >out 2>err || fail "examples/python/nki/README.md's program: $(cat err)"
-cmp -s out want || fail "examples/python/nki/README.md's program prints: $(cat out)"
+[ "$(wc -l <want)" -gt 0 ] || fail "examples/python/src/nki/README.md has no program that prints something"
+"$python" readme.py >out 2>err || fail "examples/python/src/nki/README.md's program: $(cat err)"
+cmp -s out want || fail "examples/python/src/nki/README.md's program prints: $(cat out)"
 "$python" "$root/tests/cli/lib/check_nki_tolerance.py" >log 2>&1 ||
     fail "check_nki_tolerance.py: $(tail -n 40 log)"
 grep -q '^Ran [1-9][0-9]* tests' log || fail "check_nki_tolerance.py ran nothing: $(cat log)"

@@ -27,13 +27,13 @@ fi
 
 # ---- the package, with its extension compiled here ----
 
-mkdir site && cp -R "$root/examples/python/nki" "$root/examples/python/neuronxcc" site/
+mkdir site && cp -R "$root/examples/python/src/nki" "$root/examples/python/src/neuronxcc" site/
 rm -f site/nki/_core.*.so
 suffix=$("$python" -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
 . "$root/tests/cli/lib/linked.sh"
 # shellcheck disable=SC2086
 ${CC:-cc} -std=gnu11 -O1 $linked -fPIC -shared -fvisibility=hidden -I"$root" -I"$include" \
-    site/nki/_core.c -o "site/nki/_core$suffix" -lm 2>log || fail "the extension: $(cat log)"
+    "$root/examples/python/ext/core.c" -o "site/nki/_core$suffix" -lm 2>log || fail "the extension: $(cat log)"
 PYTHONPATH=$PWD/site
 export PYTHONPATH
 

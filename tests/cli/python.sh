@@ -13,14 +13,14 @@ program=$library
 # ---- the shared object: only what the header names, under a name with the version ----
 
 version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
-sed -n 's/^TRNMATH_API .*[ *]\(trnmath_[a-z_]*\)(.*/\1/p' "$root/examples/python/trnmath_flat.h" | sort >want
+sed -n 's/^TRNMATH_API .*[ *]\(trnmath_[a-z_]*\)(.*/\1/p' "$root/examples/python/ext/trnmath_flat.h" | sort >want
 nm -D --defined-only "$library" | awk '{ print $NF }' | sort >got
 [ -s want ] && cmp -s want got ||
     fail "libtrnmath_flat.so does not export what trnmath_flat.h names: $(comm -3 want got | tr '\n' ' ')"
 readelf -d "$library" | grep -q "soname: \[libtrnmath_flat.so.${version%.*}\]" ||
     fail "its soname is not libtrnmath_flat.so.${version%.*}"
 
-grep -q "\"libtrnmath_flat.so.${version%.*}\"" "$root/examples/python/trnmath.py" ||
+grep -q "\"libtrnmath_flat.so.${version%.*}\"" "$root/examples/python/src/trnmath.py" ||
     fail "trnmath.py looks for the library of another version than $version"
 
 # ---- C and C++ ----
@@ -53,7 +53,7 @@ END
 for compile in "${CC:-cc} -std=c11" "${CXX:-c++} -std=c++17 -x c++"; do
     command -v "${compile%% *}" >/dev/null || continue
     # shellcheck disable=SC2086
-    $compile -Wall -Wextra -Wpedantic -Wconversion -Werror -I"$root/examples/python" user.c -x none "$library" \
+    $compile -Wall -Wextra -Wpedantic -Wconversion -Werror -I"$root/examples/python/ext" user.c -x none "$library" \
         -o user 2>log ||
         { fail "a user's file does not build ($compile): $(cat log)"; continue; }
     said=$(LD_LIBRARY_PATH=$programs ./user) || fail "a user's program fails ($compile)"
@@ -64,7 +64,7 @@ done
 
 expected_as=python
 . "$root/tests/cli/lib/numpy.sh"
-PYTHONPATH=$root/examples/python
+PYTHONPATH=$root/examples/python/src
 PYTHONDONTWRITEBYTECODE=1
 TRNMATH_LIBRARY=$library
 export PYTHONPATH PYTHONDONTWRITEBYTECODE TRNMATH_LIBRARY
@@ -75,7 +75,7 @@ for threads in 1 3; do
     grep -q '^Ran [1-9][0-9]* tests' log || fail "check_trnmath.py ran nothing: $(cat log)"
 done
 
-"$python" "$root/examples/python/trnmath.py" >out 2>err || fail "the demonstration: exit $?: $(cat err)"
+"$python" "$root/examples/python/src/trnmath.py" >out 2>err || fail "the demonstration: exit $?: $(cat err)"
 grep -q "^trnmath $version, kernels run as " out || fail "the demonstration does not tell the version: $(cat out)"
 grep -q 'float8_e4m3    nearest_even   31\.4' out ||
     fail "the demonstration's SQNR of float8_e4m3 is another: $(cat out)"
@@ -91,7 +91,7 @@ said=$(TRN_ISA=portable "$python" -c 'import trnmath; print(trnmath.__version__,
     fail 'the module does not tell its version and instruction set'
 TRNMATH_LIBRARY=$scratch/none.so "$python" -c 'import trnmath' 2>err && fail 'a library that is missing is no error'
 [ "$(grep -c '^ImportError: libtrnmath_flat.so cannot be loaded' err)" = 1 ] || fail "a missing library: $(cat err)"
-lines=$(wc -l <"$root/examples/python/trnmath.py")
+lines=$(wc -l <"$root/examples/python/src/trnmath.py")
 [ "$lines" -lt 330 ] || fail "trnmath.py has $lines lines; a module that one reads in a sitting has fewer than 330"
 numpy=$("$python" -c 'import numpy; print("NumPy", numpy.__version__)')
 [ $failed = 0 ] && echo "python: the module, the shared object and $numpy agree"

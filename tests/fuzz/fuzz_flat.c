@@ -1,4 +1,4 @@
-/* fuzz_flat.c - random views, options and texts into the flat functions of examples/python/trnmath_flat.h.
+/* fuzz_flat.c - random views, options and texts into the flat functions of examples/python/ext/trnmath_flat.h.
  * SPDX-License-Identifier: MIT
  *
  *     fuzz_flat [count] [seed]        default: 20000 rounds, 1000000 with TRN_TEST_LEVEL=2; seed 1
@@ -14,7 +14,7 @@
 #include <math.h>
 
 #include "fuzz/arena.h"
-#include "python/trnmath_flat.c"
+#include "python/ext/trnmath_flat.c"
 
 enum { OPERANDS = 7, BLOCKS = 64, MOST_RANKS = 1024, TEXT = 700 };
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "trnmath/engines.md"
-FRONT = ROOT / "examples/python/nki/isa.py"
+FRONT = ROOT / "examples/python/src/nki/isa.py"
 STRUCTS = {"activation_reduce": "trn_activation_args", "core_barrier": "trn_cores_barrier_args",
            "sendrecv": "trn_cores_sendrecv_args"}
 
@@ -61,7 +61,7 @@ def front(calls):
     for name, arguments in calls.items():
         want = [a.split("=")[0] for a in arguments]
         if functions.get(name) != want:
-            yield f"examples/python/nki/isa.py: {name} takes {functions.get(name)}, NKI 0.6.0 {want}"
+            yield f"examples/python/src/nki/isa.py: {name} takes {functions.get(name)}, NKI 0.6.0 {want}"
 
 
 def rowless(rows, calls):

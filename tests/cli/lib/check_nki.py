@@ -1,4 +1,4 @@
-"""What examples/python/nki promises: bits and cycles of the same kernel in C, views as NumPy has them, refusals of one
+"""What examples/python/src/nki promises: bits and cycles of the same kernel in C, views as NumPy has them, refusals of one
 sentence with the kernel's line, memory that goes back. Run by tests/cli/nki.sh in a folder with in_c.1, in_c.2, in_c.3.
 """
 import array

@@ -1,4 +1,4 @@
-"""What examples/python/trnmath.py promises, against NumPy and Python's own arithmetic. Run by tests/cli/python.sh."""
+"""What examples/python/src/trnmath.py promises, against NumPy and Python's own arithmetic. Run by tests/cli/python.sh."""
 import ctypes
 import multiprocessing
 import threading

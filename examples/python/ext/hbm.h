@@ -1,5 +1,5 @@
-/* nki/_hbm.h - tensors in HBM that several programs share: what was written of them, and who used what unordered.
- * Part of _core.c. SPDX-License-Identifier: MIT
+/* hbm.h - tensors in HBM that several programs share: what was written of them, and who used what unordered.
+ * Part of core.c. SPDX-License-Identifier: MIT
  *
  * DOES: keeps for a tensor which of its bytes were written (core/core_hbm.h looks), and for each two programs which
  *     bytes the one has used that nothing orders before what the other does; refuses a use that meets such bytes where
@@ -7,6 +7,13 @@
  *     and kernels in public do so.
  * DOES NOT: look at one program alone, or at what collectives do, for which all programs of a logical core meet.
  */
+#ifndef TRNPY_HBM_H
+#define TRNPY_HBM_H
+
+#include "places.h"
+#include "pool.h"
+
+#include <trnmath/trn_core.h>
 
 enum { HBM_PROGRAMS = 8, HBM_USES = 4096, HBM_READ = 0, HBM_WRITE = 1 };
 
@@ -254,3 +261,5 @@ typedef struct watched {
     struct core_object *core;
     place made;
 } watched;
+
+#endif /* TRNPY_HBM_H */

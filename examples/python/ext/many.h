@@ -1,10 +1,16 @@
-/* nki/_many.h - several NeuronCores that run one kernel, each in a thread of its own: barriers, sendrecv, collectives.
- * Part of _core.c. SPDX-License-Identifier: MIT
+/* many.h - several NeuronCores that run one kernel, each in a thread of its own: barriers, sendrecv, collectives.
+ * Part of core.c. SPDX-License-Identifier: MIT
  *
  * DOES: Cores(ranks=, ...) with run(callable), which is called once for each core with its Core; core_barrier, sendrecv
  *     and collectives, which wait for the others without the interpreter's lock.
  * DOES NOT: know grids or NKI's spelling of arguments (many.py).
  */
+#ifndef TRNPY_MANY_H
+#define TRNPY_MANY_H
+
+#include "instruction.h"
+#include "memory.h"
+#include "objects.h"
 
 enum { MANY_STACK = 64 << 20, MANY_CORES = 128 };
 
@@ -99,7 +105,7 @@ static PyObject *cores_make(PyTypeObject *type, PyObject *args, PyObject *keywor
     a.ranks = ranks * programs;
     a.lnc = programs;
     a.threads = 1;
-    a.no_races = true; /* _hbm.h looks, which lets programs leave the same bytes in a place; ranks run in turn */
+    a.no_races = true; /* hbm.h looks, which lets programs leave the same bytes in a place; ranks run in turn */
     a.met = cores_met;
     a.met_user = self;
     a.stack_bytes = MANY_STACK;
@@ -425,3 +431,5 @@ static PyObject *core_ring_rank(core_object *self, PyObject *args)
     if (!self->rank) return PyLong_FromLong(0);
     return PyLong_FromLong(trn_cores_current_processing_rank_id(self->rank, iteration, &group, channel));
 }
+
+#endif /* TRNPY_MANY_H */

@@ -1,10 +1,20 @@
-/* nki/_places.h - which line of the kernel made a tile or a tensor, for sentences.
- * Part of _core.c. SPDX-License-Identifier: MIT
+/* places.h - which line of the kernel made a tile or a tensor, for sentences.
+ * Part of core.c. SPDX-License-Identifier: MIT
  *
  * DOES: finds the innermost line that lies outside of this package; keeps it for every allocation of a core, with its
  *     shape; puts both behind a core's sentence about an operand.
  * DOES NOT: know the line that a sentence is raised at (simulator.py has it from the traceback).
  */
+#ifndef TRNPY_PLACES_H
+#define TRNPY_PLACES_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "refuse.h"
+
+#include <trnmath/trn_tensor.h>
 
 typedef struct place {
     char file[48];
@@ -71,3 +81,5 @@ static void place_text(char text[PLACE_TEXT], const place *p)
     else
         snprintf(text, PLACE_TEXT, "; '%s' is %s", p->name, shape);
 }
+
+#endif /* TRNPY_PLACES_H */

@@ -3,7 +3,7 @@
     CASES = [Case("softmax", "src/softmax.py", "softmax_kernel", inputs=lambda rng: (rng.random((128, 512)),),
                   reference=lambda x: softmax(x), rtol=1e-4, atol=1e-4)]
 
-`../nki_kernels.py` runs such tables. What a case says of a vendor's kernel are names, shapes and tolerances; no text
+`nki_kernels.py` runs such tables. What a case says of a vendor's kernel are names, shapes and tolerances; no text
 of the kernel is kept here.
 """
 from dataclasses import dataclass, field

@@ -20,7 +20,7 @@ largest number), generation (1, 2, 3), numerics ("chains=1,product=bf16", or a p
 
 The shared object is $TRNMATH_LIBRARY, or libtrnmath_flat.so beside this file, or the system's. To build it here:
 
-    cc -O2 -fPIC -shared -fvisibility=hidden -fopenmp -I../.. trnmath_flat.c -o libtrnmath_flat.so -lm
+    cc -O2 -fPIC -shared -fvisibility=hidden -fopenmp -I../../.. ../ext/trnmath_flat.c -o libtrnmath_flat.so -lm
 
 SPDX-License-Identifier: MIT
 """

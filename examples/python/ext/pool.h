@@ -1,11 +1,15 @@
-/* nki/_pool.h - memory that is used again: a core's, and that of tensors in HBM.
- * Part of _core.c. SPDX-License-Identifier: MIT
+/* pool.h - memory that is used again: a core's, and that of tensors in HBM.
+ * Part of core.c. SPDX-License-Identifier: MIT
  *
  * DOES: gives blocks that an earlier run has given back, whose pages the system need not find and clear again; large
  *     ones begin at a multiple of 2 MiB and ask for huge pages. Callers hold the interpreter's lock.
  * DOES NOT: clear memory.
  */
+#ifndef TRNPY_POOL_H
+#define TRNPY_POOL_H
+
 #include <stdlib.h>
+#include <string.h>
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
@@ -72,3 +76,5 @@ static void pool_give(void *data, size_t bytes)
     pool[pool_blocks++].bytes = size;
     pool_bytes += size;
 }
+
+#endif /* TRNPY_POOL_H */

@@ -1,9 +1,16 @@
-/* nki/_instruction.h - every instruction by its name, its args filled by a table.
- * Part of _core.c. SPDX-License-Identifier: MIT
+/* instruction.h - every instruction by its name, its args filled by a table.
+ * Part of core.c. SPDX-License-Identifier: MIT
  *
  * DOES: one row for each instruction with its fields in the args' struct; a call takes a core and values by position.
  * DOES NOT: know NKI's keywords and defaults (isa.py).
  */
+#ifndef TRNPY_INSTRUCTION_H
+#define TRNPY_INSTRUCTION_H
+
+#include <stddef.h>
+
+#include "aside.h"
+#include "objects.h"
 
 /* ---- instructions ---- */
 
@@ -428,3 +435,5 @@ static PyObject *instruction_repeat(PyObject *callable, PyObject *const *given, 
     Py_BEGIN_ALLOW_THREADS for (long long i = 0; i < times && !status; i++) status = self->row->run(core->core, args);
     Py_END_ALLOW_THREADS return instruction_ended(core, status);
 }
+
+#endif /* TRNPY_INSTRUCTION_H */

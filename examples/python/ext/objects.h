@@ -1,9 +1,17 @@
-/* nki/_objects.h - what a core, its memory and views of it are to Python.
- * Part of _core.c. SPDX-License-Identifier: MIT
+/* objects.h - what a core, its memory and views of it are to Python.
+ * Part of core.c. SPDX-License-Identifier: MIT
  *
- * DOES: Core (a trn_core of its own, or one of many), the owner of a tile or of a tensor in HBM, the view; frees them.
- * DOES NOT: make them (_memory.h), cut them (_views.h), run anything.
+ * DOES: Core (a trn_core of its own, or one of many), the owner of a tile or of a tensor in HBM, the view.
+ * DOES NOT: make them or free them (memory.h), cut them (views.h), run anything.
  */
+#ifndef TRNPY_OBJECTS_H
+#define TRNPY_OBJECTS_H
+
+#include "hbm.h"
+#include "places.h"
+#include "refuse.h"
+
+#include <trnmath/trnmath.h>
 
 /* ---- a core ---- */
 
@@ -16,7 +24,7 @@ typedef struct life {
     char name[TRNI_TILE_NAME];
 } life;
 
-/* What _aside.h keeps of a memory. */
+/* What aside.h keeps of a memory. */
 typedef struct aside {
     uint64_t since;            /* the first call that put numbers out; 0: none has */
     uint64_t returns;          /* of tiles with numbers in them */
@@ -115,31 +123,6 @@ static int failed(core_object *self)
     return 1;
 }
 
-static void aside_ends(owner *self); /* _aside.h */
-
-/* The tile's memory goes back, unless another tile was placed on it meanwhile. */
-static void owner_free(owner *self)
-{
-    trn_core *core = self->core->core;
-    aside_ends(self);
-    if (!self->core->begun || self->slot < 0) return;
-    trni_memory *m = &core->memory[self->space];
-    struct owner **owners = self->core->owners[self->space];
-    if (owners && owners[self->slot] == self) owners[self->slot] = NULL;
-    if (core->failure.status) return;
-    if (m->tile[self->slot].live && m->tile[self->slot].serial == self->serial) trni_core_give(core, m, self->slot);
-}
-
-static void owner_dealloc(owner *self)
-{
-    if (self->tile && self->core) owner_free(self);
-    free(self->touched);
-    hbm_state_drop(self->state);
-    Py_XDECREF(self->memory);
-    Py_XDECREF(self->core);
-    Py_TYPE(self)->tp_free((PyObject *)self);
-}
-
 static void tensor_dealloc(tensor *self)
 {
     if (self->link) *self->link = self->next;
@@ -224,3 +207,5 @@ static trn_tensor seen_by_calls(const tensor *self)
     t.stride[0] = 1;
     return t;
 }
+
+#endif /* TRNPY_OBJECTS_H */

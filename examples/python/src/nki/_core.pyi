@@ -1,4 +1,4 @@
-"""What the extension has (_core.c), for those who check types.
+"""What the extension has (ext/core.c), for those who check types.
 
 SPDX-License-Identifier: MIT
 """

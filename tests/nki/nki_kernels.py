@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs the kernels of checkouts of nki-samples and nki-library, unmodified, and prints a table of what they did.
 
-    python3 nki_kernels.py --samples ../../nki-samples --library ../../nki-library
+    python3 tests/nki/nki_kernels.py --samples ../nki-samples --library ../nki-library
 
 Each kernel runs on a simulated core (nki.simulate) beside its reference: the checkout's own where it is NumPy, else one
-in NumPy that says the same (kernels/). Prints per kernel whether it runs, the largest error beside what is allowed,
+in NumPy that says the same (the tables beside this file). `python3 examples/python/nki_build.py` first. Prints per kernel whether it runs, the largest error beside what is allowed,
 the time that the core took, and why not. Modules that the files import and the kernels do not use (torch, pytest, ...)
 are stand-ins here, which do nothing. Status: 0 if every kernel that runs is equal, 1 if one differs, 2 for bad options.
 
@@ -22,8 +22,7 @@ import types
 from pathlib import Path
 
 here = Path(__file__).resolve().parent
-sys.path.insert(0, str(here))
-sys.path.insert(0, str(here / "kernels"))
+sys.path[:0] = [str(here), str(here.parents[1] / "examples/python/src")]
 
 import numpy as np  # noqa: E402
 import nki  # noqa: E402

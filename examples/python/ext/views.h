@@ -1,10 +1,15 @@
-/* nki/_views.h - views of tiles and of tensors in HBM, as methods.
- * Part of _core.c. SPDX-License-Identifier: MIT
+/* views.h - views of tiles and of tensors in HBM, as methods.
+ * Part of core.c. SPDX-License-Identifier: MIT
  *
  * DOES: indices by ints and slices, access patterns, shapes, other formats, strides, bytes out and in; which parts of
  *     PSUM products have written.
  * DOES NOT: know ranges or arrays of indices (index.py).
  */
+#ifndef TRNPY_VIEWS_H
+#define TRNPY_VIEWS_H
+
+#include "aside.h"
+#include "objects.h"
 
 /* ---- Tensor: views ---- */
 
@@ -492,3 +497,5 @@ static PyMethodDef tensor_methods[] = {
     { "into", (PyCFunction)tensor_into, METH_O, "the codes, packed, into a buffer" },
     { NULL, NULL, 0, NULL },
 };
+
+#endif /* TRNPY_VIEWS_H */

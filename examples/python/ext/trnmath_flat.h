@@ -1,7 +1,7 @@
 /* trnmath_flat.h - trnmath as a shared object: few functions with C linkage, for all languages that call C.
  * SPDX-License-Identifier: MIT
  *
- *     cc -O2 -fPIC -shared -fvisibility=hidden -fopenmp -I../.. trnmath_flat.c -o libtrnmath_flat.so -lm
+ *     cc -O2 -fPIC -shared -fvisibility=hidden -fopenmp -I../../.. trnmath_flat.c -o libtrnmath_flat.so -lm
  *
  * Every function that may fail returns 0 or a trn_status, and then puts one sentence into `why` (of TRNMATH_WHY bytes,
  * or null). Nothing is copied: views are of the caller's memory. Names are texts as trnmath spells them ("float8_e4m3",

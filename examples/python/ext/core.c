@@ -1,4 +1,4 @@
-/* nki/_core.c - a simulated NeuronCore for Python: tensors are handles to views, instructions are calls of trn_core.h.
+/* core.c - a simulated NeuronCore for Python: tensors are handles to views, instructions are calls of trn_core.h.
  * SPDX-License-Identifier: MIT
  *
  * DOES: Core (a trn_core, its trace, its report), View (of a tile or of HBM; a tile's memory goes back when its last
@@ -11,25 +11,14 @@
 
 #include <trnmath/trnmath.h>
 
-static PyObject *nki_error;
-
-static PyObject *refuse(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    PyErr_FormatV(nki_error, format, list);
-    va_end(list);
-    return NULL;
-}
-
-#include "_pool.h"
-#include "_places.h"
-#include "_hbm.h"
-#include "_objects.h"
-#include "_aside.h"
-#include "_memory.h"
-#include "_views.h"
-#include "_instruction.h"
+#include "aside.h"
+#include "instruction.h"
+#include "many.h"
+#include "memory.h"
+#include "objects.h"
+#include "places.h"
+#include "refuse.h"
+#include "views.h"
 
 /* ---- what a core has done ---- */
 
@@ -160,8 +149,6 @@ static PyObject *core_indirect(core_object *self, PyObject *args)
     if (failed(self)) return NULL;
     return tensor_new(((tensor *)data)->owner, &t, ((tensor *)data)->dtype);
 }
-
-#include "_many.h"
 
 static PyMethodDef core_methods[] = {
     { "barrier", (PyCFunction)core_barrier, METH_VARARGS, "wait for other cores" },

@@ -1,5 +1,5 @@
-/* nki/_aside.h - tiles for which there is no room wait outside of their memory; does what lives together fit?
- * Part of _core.c. SPDX-License-Identifier: MIT
+/* aside.h - tiles for which there is no room wait outside of their memory; does what lives together fit?
+ * Part of core.c. SPDX-License-Identifier: MIT
  *
  * DOES: gives a tile memory when a call uses it. Where there is none the tile goes outside, with its numbers, whose
  *     last use is longest ago in program order; it comes back when it is used again. So Python may keep tiles longer
@@ -8,6 +8,11 @@
  * DOES NOT: take simulated time, as on the machine nothing moves; spill: what does not fit is refused; find the places
  *     that a compiler would: sizes alone are asked, in banks where there are some (assumed).
  */
+#ifndef TRNPY_ASIDE_H
+#define TRNPY_ASIDE_H
+
+#include "objects.h"
+#include "pool.h"
 
 static const int64_t ASIDE_MOST = (int64_t)2 << 30; /* bytes that lie outside, of all numbers; what is over is lost */
 
@@ -434,3 +439,5 @@ static PyObject *core_fits(core_object *self, PyObject *unused)
         if (aside_fits(self, space)) return NULL;
     Py_RETURN_NONE;
 }
+
+#endif /* TRNPY_ASIDE_H */

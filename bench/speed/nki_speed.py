@@ -1,19 +1,23 @@
 """What Python costs in front of a simulated core, and how fast kernels run beside a twin in NumPy.
 
-    python3 nki_build.py && python3 nki_speed.py
+    python3 examples/python/nki_build.py && python3 bench/speed/nki_speed.py
 
 First microseconds per instruction on tiles of one element: all of a call, the C core alone, what Python adds. Then
 three kernels, each as it is on the simulated core (with its checks and its clock) and instruction by instruction in NumPy in
 binary32, as nki.simulate of the vendor works. SPDX-License-Identifier: MIT
 """
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
-import nki
-import nki.isa as nisa
-import nki.language as nl
-from nki import _core
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples/python/src"))
+
+import nki  # noqa: E402
+import nki.isa as nisa  # noqa: E402
+import nki.language as nl  # noqa: E402
+from nki import _core  # noqa: E402
 
 
 def best(run, repeat=5):

@@ -1,10 +1,17 @@
-/* nki/_memory.h - cores, tiles in SBUF and PSUM, tensors in HBM.
- * Part of _core.c. SPDX-License-Identifier: MIT
+/* memory.h - cores, tiles in SBUF and PSUM, tensors in HBM.
+ * Part of core.c. SPDX-License-Identifier: MIT
  *
- * DOES: begins a core with its options; takes tiles, where there is room or where a kernel says; registers memory in
- *     HBM, a caller's buffer or its own.
- * DOES NOT: share cores (_many.h); know what to do where there is no room (_aside.h).
+ * DOES: begins a core with its options, and frees it; takes tiles, where there is room or where a kernel says; registers memory in
+ *     HBM, a caller's buffer or its own; gives both back.
+ * DOES NOT: share cores (many.h); know what to do where there is no room (aside.h).
  */
+#ifndef TRNPY_MEMORY_H
+#define TRNPY_MEMORY_H
+
+#include "aside.h"
+#include "hbm.h"
+#include "objects.h"
+#include "pool.h"
 
 /* ---- Core ---- */
 
@@ -118,6 +125,29 @@ static owner *owner_new(core_object *core, int space, const char *name)
     o->slot = -1;
     snprintf(o->name, sizeof o->name, "%s", name ? name : "");
     return o;
+}
+
+/* The tile's memory goes back, unless another tile was placed on it meanwhile. */
+static void owner_free(owner *self)
+{
+    trn_core *core = self->core->core;
+    aside_ends(self);
+    if (!self->core->begun || self->slot < 0) return;
+    trni_memory *m = &core->memory[self->space];
+    struct owner **owners = self->core->owners[self->space];
+    if (owners && owners[self->slot] == self) owners[self->slot] = NULL;
+    if (core->failure.status) return;
+    if (m->tile[self->slot].live && m->tile[self->slot].serial == self->serial) trni_core_give(core, m, self->slot);
+}
+
+static void owner_dealloc(owner *self)
+{
+    if (self->tile && self->core) owner_free(self);
+    free(self->touched);
+    hbm_state_drop(self->state);
+    Py_XDECREF(self->memory);
+    Py_XDECREF(self->core);
+    Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
 /* Tiles that the kernel placed make room for one that it places on them: what they are is what is written there now. A
@@ -393,3 +423,5 @@ static PyObject *core_adopt(core_object *self, PyObject *other)
     Py_DECREF(o);
     return made;
 }
+
+#endif /* TRNPY_MEMORY_H */
