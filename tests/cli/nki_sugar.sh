@@ -37,6 +37,12 @@ ${CC:-cc} -std=gnu11 -O1 $linked -fPIC -shared -fvisibility=hidden -I"$root" -I"
 PYTHONPATH=$PWD/site
 export PYTHONPATH
 
+# What the extension has is what _core.pyi says.
+if [ "${TRN_TEST_LEVEL:-1}" -ge 2 ] && command -v stubtest >/dev/null; then
+    stubtest --mypy-config-file "$root/examples/python/pyproject.toml" --ignore-positional-only nki._core >log 2>&1 ||
+        fail "_core.pyi is not what the extension has: $(tail -n 20 log)"
+fi
+
 for check in check_nki_sugar check_nki_masks check_nki_kernels check_nki_refusals check_nki_memory; do
     "$python" "$root/tests/cli/lib/$check.py" >log 2>&1 || fail "$check.py: $(tail -n 60 log)"
     grep -q '^Ran [1-9][0-9]* tests' log || fail "$check.py ran nothing: $(cat log)"

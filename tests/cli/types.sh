@@ -35,9 +35,8 @@ if ! command -v mypy >/dev/null || ! command -v stubtest >/dev/null; then
     exit 1
 fi
 cd "$folder" || exit 1
-mypy --python-executable "$python" --cache-dir "$cache" >"$scratch/said" 2>&1 ||
-    fail "mypy: $(tail -n 12 "$scratch/said")"
-grep -q 'no issues found in [5-9][0-9] source files' "$scratch/said" || fail "mypy looked at $(cat "$scratch/said")"
+mypy --python-executable "$python" --cache-dir "$cache" >"$scratch/said" 2>&1 &&
+    grep -q 'no issues found in [5-9][0-9] source files' "$scratch/said" || fail "mypy: $(tail -n 12 "$scratch/said")"
 mypy --python-executable "$python" --cache-dir "$cache" src/trnmath.py >"$scratch/said" 2>&1 ||
     fail "mypy src/trnmath.py: $(tail -n 12 "$scratch/said")"
 
