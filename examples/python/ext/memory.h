@@ -1,8 +1,8 @@
 /* memory.h - cores, tiles in SBUF and PSUM, tensors in HBM.
  * Part of core.c. SPDX-License-Identifier: MIT
  *
- * DOES: begins a core with its options, and frees it; takes tiles, where there is room or where a kernel says; registers memory in
- *     HBM, a caller's buffer or its own; gives both back.
+ * DOES: begins a core with its options, and frees it; takes tiles, where there is room or where a kernel says;
+ *     registers memory in HBM, a caller's buffer or its own; gives both back.
  * DOES NOT: share cores (many.h); know what to do where there is no room (aside.h).
  */
 #ifndef TRNPY_MEMORY_H
