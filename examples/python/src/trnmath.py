@@ -67,7 +67,7 @@ class _Answer(C.Structure):
 def _open():
     beside = Path(__file__).resolve().parent / "libtrnmath_flat.so"
     named = os.environ.get("TRNMATH_LIBRARY")
-    for path in [named] if named else [str(beside)] * beside.exists() + ["libtrnmath_flat.so.0.2", beside.name]:
+    for path in [named] if named else [str(beside)] * beside.exists() + ["libtrnmath_flat.so.0.3", beside.name]:
         try:
             return C.CDLL(path)  # calls release the interpreter's lock
         except OSError as trouble:
