@@ -72,7 +72,7 @@ change core/core_rows.h '/^    X(tensor_copy, /i\
 
 # ---- they are there ----
 
-compiler=$(compilers | tail -n 1)
+compiler=$(quick_compiler)
 flags="-std=c11 $strict -O0 -DTRN_NO_INTRINSICS=1 -I$scratch/copy -I$root/tests"
 for program in format instruction; do
     # shellcheck disable=SC2086

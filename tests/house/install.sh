@@ -35,7 +35,7 @@ numbers=$(awk '/^#define TRN_VERSION_(MAJOR|MINOR|PATCH) /{ printf "%s%s", dot, 
 launcher=
 cc=${CC:-cc}
 if [ "$level" -lt 2 ]; then
-    cc=$(compilers | tail -n 1) # clang where it is: a quarter of gcc's time
+    cc=$(quick_compiler)
     launcher=$scratch/quickly
     printf '#!/bin/sh\nexec "$@" -O0 -DTRN_NO_INTRINSICS=1\n' >"$launcher"
     chmod +x "$launcher"
@@ -166,7 +166,7 @@ fi
 # ---- SLEEF: find_package(trnmath COMPONENTS sleef), add_subdirectory, pkg-config ----
 
 example=$root/examples/ideal_activation.c
-quick="$(compilers | tail -n 1) -O0 -DTRN_NO_INTRINSICS=1 -I$scratch/prefix/include" # quick to compile
+quick="$(quick_compiler) -O0 -DTRN_NO_INTRINSICS=1 -I$scratch/prefix/include" # quick to compile
 
 # ideal PROGRAM TEXT: it has a column of SLEEF's numbers, the same in every way.
 ideal() {

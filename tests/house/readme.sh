@@ -40,7 +40,7 @@ prelude='#include <trnmath/trnmath.h>
 #include <stdio.h>
 #include <stdlib.h>
 '
-quick=$(compilers | tail -n 1)
+quick=$(quick_compiler)
 mkdir "$scratch/here"
 ln -s "$root/trnmath" "$root/examples" "$scratch/here/"
 

@@ -27,9 +27,16 @@ spelt() { # FILE LINE
     checked
     grep -qxF "$2" "$1" || fail "$1 does not have this line, as trn_base.h and CHANGELOG.md do: $2"
 }
+said() { # FILE WORDS, somewhere in it
+    checked
+    grep -qF "$2" "$1" || fail "$1 does not say $2, as trn_base.h does"
+}
 spelt .github/CITATION.cff "version: $version"
 spelt .github/CITATION.cff "date-released: $day"
 spelt scripts/packaging/vcpkg/trnmath/vcpkg.json "  \"version\": \"$version\","
+said trnmath/abi.md "\`libtrnmath.so.${version%.*}\`"
+said trnmath/abi.md "\`trni_bodies_$(echo "$version" | tr . _)\` for $version"
+said examples/python/src/trnmath.py "\"libtrnmath_flat.so.${version%.*}\""
 for page in $(find trnmath bench examples -name '*.[13]'); do
     name=$(basename "$page" | tr 'a-z.' 'A-Z ')
     spelt "$page" ".TH $name \"$day\" \"trnmath $version\" \"trnmath\""

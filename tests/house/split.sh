@@ -57,7 +57,7 @@ piece() {
 optimise=-O0
 [ "$level" -lt 2 ] || optimise=-O2
 step 'include-and-go: the file does not compile' \
-    "$(compilers | tail -n 1)" -std=c11 $optimise -DPRODUCT -DWORK=alone -I"$root" -I"$work" "$scratch/alone.c" \
+    "$(quick_compiler)" -std=c11 $optimise -DPRODUCT -DWORK=alone -I"$root" -I"$work" "$scratch/alone.c" \
     "$work/work.c" -o "$scratch/alone" -lm || finish
 expected=$("$scratch/alone")
 for compiler in $(compilers); do

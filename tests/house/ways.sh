@@ -38,7 +38,7 @@ plain() {
 # Level 1 saves time where another check does not: -O0, and gcc, which takes four times as long, only for one half.
 [ "$level" -ge 2 ] && optimise=-O2 || optimise=-O0
 some_cc=$(compilers | head -n 1)
-other_cc=$(compilers | tail -n 1)
+other_cc=$(quick_compiler)
 if [ -z "$some_cc" ]; then
     checked
     skip gcc 'neither gcc nor clang is installed'

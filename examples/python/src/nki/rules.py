@@ -169,20 +169,24 @@ def _is_number(operand: Any, number: float) -> bool:
     return isinstance(operand, (int, float)) and float(operand) == number
 
 
+def _applied(step: Step, op: str, x: Pair) -> Pair:
+    """A function of the Scalar engine: its result, rounded to binary32 unless it keeps its argument."""
+    function = exact.ACTIVATION[op]
+    with np.errstate(all="ignore"):
+        result = np.asarray(function(x[0]), np.float64)
+    error = through(function, [x[0]], [x[1]])
+    if op not in exact.KEEPS:
+        rounding(error, step.source, "float32", result)
+    return result, error
+
+
 def _activated(step: Step, op: str, data: NkiTensor, bias: Any, scale: Any) -> tuple[Pair, bool]:
     x = step.pair(data)
     if not _is_number(scale, 1) and not _is_number(scale, 0):
         x = _operator(step, "multiply", x, step.pair(scale, np.ndim(x[0])))
     if bias is not None and not _is_number(bias, 0):
         x = _operator(step, "add", x, step.pair(bias, np.ndim(x[0])))
-    name = op
-    function = exact.ACTIVATION[name]
-    with np.errstate(all="ignore"):
-        result = np.asarray(function(x[0]), np.float64)
-    error = through(function, [x[0]], [x[1]])
-    if name not in exact.KEEPS:
-        rounding(error, step.source, "float32", result)
-    return (result, error), name in exact.KEEPS
+    return _applied(step, op, x), op in exact.KEEPS
 
 
 def _sum_beside(step: Step, dst: NkiTensor, total: NkiTensor, op: str, value: NDArray[Any], error: Error) -> None:
@@ -219,12 +223,7 @@ def _activate2(step: Step, dst: NkiTensor, data: NkiTensor, op: str, op0: str | 
     for name, number, reverse in ((op0, imm0, reverse0), (op1, imm1, reverse1)):
         x, keeps = _stage(step, x, name, number, reverse)
         kept = kept and keeps
-    function = exact.ACTIVATION[op]
-    with np.errstate(all="ignore"):
-        result = np.asarray(function(x[0]), np.float64)
-    error = through(function, [x[0]], [x[1]])
-    if op not in exact.KEEPS:
-        rounding(error, step.source, "float32", result)
+    result, error = _applied(step, op, x)
     step.finish(dst, result, error, kept=[data] if kept and op in exact.KEEPS else None)
     if reduce_res is not None:
         if reduce_cmd in (2, 3):
