@@ -245,8 +245,6 @@ TRN_API trn_status trn_cores_mesh_group(const trn_cores *cores, const trn_mesh *
     return TRN_OK;
 }
 
-TRNI_CORES_COLLECTIVES(TRNI_CORES_COLLECTIVE)
-
 TRN_API int trn_cores_current_processing_rank_id(const trn_cores_rank *self, int iteration_id,
                                                  const trn_replica_group *replica_group, int channel_id)
 {
@@ -265,6 +263,8 @@ TRN_API trn_tensor trn_cores_hbm(trn_cores_rank *self, const char *name, trn_for
 {
     return trni_cores_hbm(self, name ? name : "", format, rank, shape);
 }
+
+TRNI_CORES_COLLECTIVES(TRNI_CORES_COLLECTIVE)
 
 #endif /* TRNI_BODIES */
 

@@ -76,31 +76,6 @@ at_home() {
     available "$1"
 }
 
-# Two thirds of g++'s time with a room for one instruction set go into <immintrin.h>. C11 tries the room without any
-# help; C++ at level 1 reads that header compiled before, once for all rooms.
-ahead=
-if [ "$level" -lt 2 ] && [ "$family $machine" = 'gcc x86_64' ]; then
-    echo '#include <immintrin.h>' >"$scratch/ahead.h"
-    # shellcheck disable=SC2086
-    step '<immintrin.h> alone draws a warning' \
-        $cxx -std=c++17 $strict -x c++-header "$scratch/ahead.h" -o "$scratch/ahead.h.gch" &&
-        ahead="-Winvalid-pch -include $scratch/ahead.h"
-fi
-
-# redirects HEADER: a kernel's room that is included first includes the header that is to include it, and adds nothing
-# (its guard is taken then), so that the room alone is that header alone; prints it.
-redirects() {
-    sed -n '/^#/{
-        s/^#ifndef TRN.*_H$/&/
-        t guard
-        q
-        :guard
-        n
-        s,^#include "\.\./\([a-z0-9_/]*\.h\)" /\* which includes this file where it belongs \*/$,\1,p
-        q
-    }' "$root/trnmath/$1"
-}
-
 # far_enough HEADER/FLAGS: sets $product. Code draws warnings that declarations alone do not, and costs gcc four times
 # as much. At level 2 each header becomes code. At level 1 all headers together do, with intrinsics and no OpenMP
 # (twice.c), and the umbrella with OpenMP and no intrinsics, in both languages: each body, on either side of either #if.
@@ -111,33 +86,24 @@ far_enough() {
     esac
 }
 
-tried=
-for header in $(headers); do
+# What a user may include: at level 1 doors, the umbrella among them. What a part or a room forgot to include,
+# includes.py finds (house.house), and their warnings the umbrella shows.
+[ "$level" -ge 2 ] && each=headers || each=doors
+for header in $($each); do
     at_home "$header" || continue
-    # Level 1 tries those that several rooms stand for once.
-    stands_for=
-    case $level$header in 1simd/*) stands_for=$(redirects "$header") ;; esac
-    case " $tried " in *" ${stands_for:-none} "*) checked && continue ;; esac
-    tried="$tried $stands_for"
     echo "#include <trnmath/$header>" >"$scratch/alone.c"
     needs=$(flags_of "$header")
     far_enough "$header/$needs"
     if [ -n "$needs" ] && [ "$family" != aarch64 ]; then try c11 "$needs" alone.c "$header does not compile alone"; fi
     for language in $languages; do
         for flags in '' '-DTRN_NO_INTRINSICS' '-fopenmp' '-fopenmp -DTRN_NO_INTRINSICS'; do
-            # Level 1 saves the time that <immintrin.h> costs: all combinations for the umbrella, which sees every
-            # header; for a door alone one with each compiler, and one in C++; for a room one, with gcc, since what a
-            # room forgot to include no compiler finds. Their warnings the umbrella shows, too.
-            case $level/$family/$language/$header/$flags in
-            2/* | */trnmath.h/*) ;;
-            */clang/c11/trn_*/'-fopenmp -DTRN_NO_INTRINSICS' | */clang/c++17/trn_*/-DTRN_NO_INTRINSICS) ;;
-            */clang/*) continue ;;
-            */c11/trn_*/ | */aarch64/c11/trn_*/'-fopenmp -DTRN_NO_INTRINSICS') ;;
-            */gcc/*/simd/*/ | */gcc/c11/*/*/-DTRN_NO_INTRINSICS) ;;
+            # Level 1: a door alone with each compiler, by clang in C++; the umbrella, which sees every header, with
+            # OpenMP. (Without, all headers together see it below.)
+            case $level/$header/$family/$language/$flags in
+            2/* | 1/trnmath.h/*/-fopenmp* | 1/*/clang/c++17/-DTRN_NO_INTRINSICS | 1/*/gcc/c11/ | 1/*/aarch64/c11/) ;;
             *) continue ;;
             esac
             far_enough "$header/$flags"
-            case $language/$header/$flags in c++17/simd/*/) flags=$ahead ;; esac
             try "$language" "$flags" alone.c "$header does not compile alone"
         done
     done
@@ -145,7 +111,8 @@ done
 far_enough C++20
 if [ -n "$cxx" ]; then
     echo '#include <trnmath/trnmath.h>' >"$scratch/alone.c"
-    for flags in '' '-DTRN_NO_INTRINSICS'; do try c++20 "$flags" alone.c 'trnmath.h as C++20 draws a warning'; done
+    try c++20 '' alone.c 'trnmath.h as C++20 draws a warning'
+    [ "$level" -lt 2 ] || try c++20 -DTRN_NO_INTRINSICS alone.c 'trnmath.h as C++20 draws a warning'
 fi
 
 # ---- together: any order, any number of times ----
@@ -195,6 +162,7 @@ int main(void) { return one() == trn_fp_check() + trn_bf16_from_f32(1.0f) && trn
 END
 [ -z "$run" ] || run="$run -L /usr/aarch64-linux-gnu"
 for language in $languages; do
+    [ "$level$family" != 1gcc ] || continue # it takes twice as long as clang, which asks, too
     checked
     case $language in
     c11) command="$c -std=c11" ;;

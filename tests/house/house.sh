@@ -1,11 +1,11 @@
 #!/bin/sh
 # The house holds together: the doors at the root of trnmath/, at most forty with the umbrella, are those of floors.txt,
 # of the umbrella and of the table in trnmath/README.md; parts and rooms lie in the folders of floors.txt, a part is
-# included by its door and what is behind it alone, and a room defines no public name; includes point only downward and
-# in no circle; old names lead to doors; instruction sets are entered from the room that they speed up; foreign headers
-# have one door each; the one file and the installation have the same headers; no line of a source or a script is
-# longer than 120 characters; nothing else lies at the top level; and trn_base.h names the results that
-# tests/digest/expected.txt has. (What is in a door: contents.sh.)
+# included by its door and what is behind it alone, and a room defines no public name; a header includes what it uses
+# (includes.py), only downward and in no circle; old names lead to doors; instruction sets are entered from the room
+# that they speed up; foreign headers have one door each; the one file and the installation have the same headers; no
+# line of a source or a script is longer than 120 characters; nothing else lies at the top level; and trn_base.h names
+# the results that tests/digest/expected.txt has. (What is in a door: contents.sh.)
 . "$(dirname -- "$0")/lib.sh"
 
 floors=$root/tests/house/floors.txt
@@ -185,6 +185,12 @@ headers | xargs awk -v floors="$floors" -v pairs="$scratch/pairs" '
 checks=$((checks + $(sed -n 's/^looked at \([0-9]*\).*/\1/p' "$scratch/found")))
 grep -v '^looked at' "$scratch/found" >"$scratch/list"
 fail_each "$scratch/list" '%s'
+if have python3; then
+    checked
+    python3 "$root/tests/house/includes.py" "$root/trnmath" >"$scratch/list" ||
+        fail "includes.py ends with status $?"
+    fail_each "$scratch/list" 'a header does not include what it uses: %s'
+fi
 checked
 tsort "$scratch/pairs" >/dev/null 2>"$scratch/log" || fail_log "$scratch/log" 'headers include each other in a circle'
 

@@ -31,15 +31,18 @@ numbers=$(awk '/^#define TRN_VERSION_(MAJOR|MINOR|PATCH) /{ printf "%s%s", dot, 
 
 # ---- install, and move the tree, so that nothing may depend on where it was put ----
 
-# What the libraries compute, split.sh asks of the tests' own build; level 1 compiles these quickly.
+# What the libraries compute, split.sh asks of the tests' own build; level 1 compiles these quickly, and their users by
+# the same compiler, whose OpenMP they link.
 launcher=
-cc=${CC:-cc}
 if [ "$level" -lt 2 ]; then
-    cc=$(quick_compiler)
+    CC=$(quick_compiler)
+    CXX=$(cxx_of "$CC")
+    export CC CXX
     launcher=$scratch/quickly
     printf '#!/bin/sh\nexec "$@" -O0 -DTRN_NO_INTRINSICS=1\n' >"$launcher"
     chmod +x "$launcher"
 fi
+cc=${CC:-cc}
 step 'cmake cannot configure trnmath/' \
     cmake -S "$root/trnmath" -B "$scratch/build" -DCMAKE_INSTALL_PREFIX="$scratch/first" \
     -DCMAKE_INSTALL_LIBDIR=lib "-DCMAKE_C_COMPILER_LAUNCHER=$launcher" || finish
@@ -63,7 +66,7 @@ cmp -s "$root/LICENSE" "$scratch/prefix/share/licenses/trnmath/LICENSE" || fail 
 # ---- the libraries: what split.sh asks of them, and programs that link them ----
 
 step 'libtrnmath.a, libtrnmath.so: split.sh' \
-    sh "$root/tests/house/split.sh" "$scratch/prefix/lib/libtrnmath.a" "$scratch/prefix/lib/libtrnmath.so"
+    env TRN_LINKER="$cc" sh "$root/tests/house/split.sh" "$scratch/prefix/lib/libtrnmath.a" "$scratch/prefix/lib/libtrnmath.so"
 cat >"$scratch/linked.c" <<'END'
 #include <stdio.h>
 #include <trnmath/trn_matmul.h>
@@ -107,7 +110,7 @@ if step 'trnmath::static, trnmath::shared: cmake fails' \
 fi
 if have pkg-config; then
     # shellcheck disable=SC2046
-    step 'libtrnmath.pc: the program does not build' "${CC:-cc}" -O2 "$scratch/linked.c" -o "$scratch/linked_c" \
+    step 'libtrnmath.pc: the program does not build' "$cc" -O2 "$scratch/linked.c" -o "$scratch/linked_c" \
         $(PKG_CONFIG_PATH="$scratch/prefix/lib/pkgconfig" pkg-config --cflags --libs libtrnmath) \
         -Wl,-rpath,"$scratch/prefix/lib" && runs "$scratch/linked_c" 'pkg-config libtrnmath' 00
 fi
@@ -149,7 +152,7 @@ if have pkg-config; then
     [ "$got" = "$version" ] || fail "trnmath.pc: says version '$got', trn_base.h says $version"
     # shellcheck disable=SC2046
     if step 'pkg-config: the C program does not build' \
-        "${CC:-cc}" -O2 "$scratch/app.c" -o "$scratch/app_c" $(pkg-config --cflags --libs trnmath); then
+        "$cc" -O2 "$scratch/app.c" -o "$scratch/app_c" $(pkg-config --cflags --libs trnmath); then
         runs "$scratch/app_c" pkg-config
     fi
     # shellcheck disable=SC2046
@@ -212,12 +215,12 @@ if step 'the example without SLEEF does not build' \
         fail_log "$scratch/log" 'the example does not explain itself without SLEEF'
 fi
 
-if echo '#include <sleef.h>' | "${CC:-cc}" -E - >/dev/null 2>&1; then
+if echo '#include <sleef.h>' | "$cc" -E - >/dev/null 2>&1; then
     for way in -DCOMPONENT=sleef "-DSOURCES=$root/trnmath"; do
         case $level$way in 1-DSOURCES*) continue ;; esac # the same file is read
         rm -rf "$scratch/sleef/b"
         step "SLEEF, $way: cmake fails" \
-            cmake -S "$scratch/sleef" -B "$scratch/sleef/b" "$way" "-DCMAKE_C_COMPILER=$cc" \
+            cmake -S "$scratch/sleef" -B "$scratch/sleef/b" "$way" \
                 -DCMAKE_PREFIX_PATH="$scratch/prefix" &&
             step "SLEEF, $way: the example does not build" cmake --build "$scratch/sleef/b" &&
             ideal "$scratch/sleef/b/app" "SLEEF, $way"

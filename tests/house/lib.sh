@@ -104,6 +104,27 @@ supported() {
     for flag; do grep -q -w -m 1 "$flag" /proc/cpuinfo || return 1; done
 }
 
+# loose COMPILER: flags that no call refuses, a group a line, though they allow what changes bits elsewhere.
+loose() {
+    x86=
+    [ "$(uname -m)" != x86_64 ] || x86=1
+    case $1 in
+    gcc)
+        echo '-fno-trapping-math -fno-math-errno'
+        echo '-frounding-math -fsignaling-nans'
+        echo '-fexcess-precision=fast'
+        echo "-funsigned-char ${x86:+-mrecip}"
+        ;;
+    clang)
+        echo -fno-honor-infinities
+        echo '-fapprox-func -fdenormal-fp-math=positive-zero'
+        echo '-fno-trapping-math -fno-math-errno'
+        echo "-funsigned-char ${x86:+-mrecip=all}"
+        ;;
+    esac
+    [ "$x86" ] && ! grep -q -w -m 1 fma /proc/cpuinfo || echo "-ffp-contract=fast ${x86:+-mfma}"
+}
+
 # What trn_base.h says.
 version_of_headers() { sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h"; }
 

@@ -51,15 +51,12 @@ export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base
 export OMPI_MCA_btl_vader_single_copy_mechanism
 
 # with_main BLOCK WHERE: under the strict flags. One that has a compile line of its own runs below, where the quick
-# compiler sees it whole and as strictly, unless it is the first page's; one for MPI has one.
+# compiler sees it whole and as strictly, unless it is the first; one for MPI has one.
 with_main() {
     if grep -q 'trn_mpi' "$1"; then return; fi
     next=$(find "$scratch" -name 'block*' | sort | grep -A 1 -x "$1" | tail -n 1)
     for compiler in $(compilers); do
-        case $level$next/$compiler/$2 in
-        1*.run/$quick/README.md*) ;;
-        1*.run/$quick/*) continue ;;
-        esac
+        case $level$next/$compiler/$first_shown in 1*.run/$quick/?*) continue ;; esac
         checked
         # shellcheck disable=SC2086
         case $level$next in
@@ -114,11 +111,14 @@ shown() {
         fi
         ;;
     esac
-    # Level 1 runs the first page's as it stands, the others by whichever compiler is quick.
-    case $level$2 in
-    1README.md*) ;;
-    1*) command=$(echo "$command" | sed "s/^cc -O2/$quick $flags -O0/") ;;
+    # Level 1 runs the first page's first as it stands, the others by whichever compiler is quick.
+    case $level$first_shown in
+    1?*)
+        command=$(echo "$command" | sed "s/^cc -O2/$quick $flags -O0/; s/^mpicc -O2/mpicc -O0/")
+        export OMPI_CC="$quick"
+        ;;
     esac
+    first_shown=$2
     checked
     file=$(printf '%s\n' "$command" | tr ' ' '\n' | grep '\.c$' | head -n 1)
     case $file in */*) ;; *) cp "$3" "$scratch/here/$file" ;; esac
@@ -134,6 +134,7 @@ shown() {
 }
 
 program=
+first_shown=
 for block in $(find "$scratch" -name 'block*' | sort); do
     where=$(sed -n '1s,^/\* \(.*\) \*/$,\1,p' "$block")
     case $block in

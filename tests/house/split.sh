@@ -11,6 +11,7 @@ work=$root/tests/house/ways
 native=-march=native
 [ "$(uname -m)" = x86_64 ] || native=
 openmp=-fopenmp
+linker=${TRN_LINKER:-gcc} # whose OpenMP the libraries have
 
 # The bodies of a program that links no library: one of its files has them.
 bodies() {
@@ -67,7 +68,7 @@ for compiler in $(compilers); do
     # The driver of -Ofast would set FTZ at start-up; a program that mixes flags links without it.
     for library; do
         step "TRN_SPLIT: the program does not link ($compiler, ${library##*/})" \
-            "$(cxx_of gcc)" -x c "$scratch/main.c" -x none "$scratch/fast.o" "$scratch/native.o" \
+            "$(cxx_of "$linker")" -x c "$scratch/main.c" -x none "$scratch/fast.o" "$scratch/native.o" \
             "$scratch/cpp20.o" "$library" -o "$scratch/program" $openmp -lm -Wl,-rpath,"$(dirname "$library")" ||
             continue
         checked
@@ -93,7 +94,7 @@ unlinked() {
     text=$1 word=$2
     shift 2
     checked
-    if gcc "$@" -o "$scratch/unlinked" $openmp -lm >"$scratch/log" 2>&1; then fail "$text: it links"
+    if "$linker" "$@" -o "$scratch/unlinked" $openmp -lm >"$scratch/log" 2>&1; then fail "$text: it links"
     elif ! grep -q "$word" "$scratch/log"; then fail_log "$scratch/log" "$text: the linker does not name $word"; fi
 }
 printf '#include <trnmath/trn_convert.h>\nint main(void) { return trn_version()[0] == 0; }\n' >"$scratch/user.c"
@@ -135,7 +136,7 @@ gcc -E -P -DTRN_SPLIT -I"$root" "$scratch/all.c" | tr '\n' ' ' |
     sed -n 's/^API[^;(]*[ *]\(trn_[a-z0-9_]*\)(.*/\1/p' | sort -u >"$scratch/want"
 for library; do
     case $library in *.so*) nm -D --defined-only "$library" ;; *) nm -g --defined-only "$library" ;; esac |
-        awk 'NF > 2 && $2 !~ /[a-zC]/ { print $3 }' | grep -v '^.gomp_critical_user_trni_' | sort -u >"$scratch/got"
+        awk 'NF > 2 && $2 !~ /[a-zC]/ { print $3 }' | grep -v '^\.gomp_critical_user_' | sort -u >"$scratch/got"
     comm -23 "$scratch/want" "$scratch/got" >"$scratch/list"
     checks=$((checks + $(wc -l <"$scratch/want")))
     fail_each "$scratch/list" "${library##*/} lacks %s, which a door declares"

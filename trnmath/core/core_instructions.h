@@ -122,28 +122,6 @@ TRN_API trn_tensor trn_core_indirect(trn_core *core, const trn_indirect_args *ar
     return t;
 }
 
-/* ---- instructions ---- */
-
-#define TRNI_CORE_FILL_BARE(core, copy)
-#define TRNI_CORE_FILL_FULL(core, copy)                                                                                \
-    if (!copy.numerics) copy.numerics = &core->numerics;                                                               \
-    if (copy.rounding == TRN_NEAREST_EVEN) copy.rounding = core->args.rounding;                                        \
-    if (!copy.seed && !copy.stream) {                                                                                  \
-        copy.seed = core->args.seed;                                                                                   \
-        copy.stream = (uint64_t)core->instructions;                                                                    \
-    }
-
-#define TRNI_CORE_INSTRUCTION(name, fill, ...)                                                                         \
-    TRNI_CORE_RUN(name)                                                                                                \
-    TRN_API trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args)                                  \
-    {                                                                                                                  \
-        TRNI_CORE_COMMON(name);                                                                                        \
-        TRNI_CORE_FILL_##fill(core, copy);                                                                             \
-        return trni_core_issue(core, TRNI_ORDER_##name, trni_run_##name, &copy, args->error);                          \
-    }
-
-TRNI_INSTRUCTIONS(TRNI_CORE_INSTRUCTION)
-
 /* ---- the report ---- */
 
 TRNI_FN void trni_report_memory(const trni_memory *m, int64_t *all, int64_t *partition, int64_t *bytes)
@@ -183,6 +161,28 @@ TRN_API void trn_core_report_of(const trn_core *core, trn_core_report *out)
         trni_print(out->bound_text, sizeof out->bound_text, "%s is busy %.0f %% of %.1f us%s", b->name, 100 * b->share,
                    1e6 * core->time_s, b->share < 0.5 ? "; engines wait for each other" : "");
 }
+
+/* ---- instructions ---- */
+
+#define TRNI_CORE_FILL_BARE(core, copy)
+#define TRNI_CORE_FILL_FULL(core, copy)                                                                                \
+    if (!copy.numerics) copy.numerics = &core->numerics;                                                               \
+    if (copy.rounding == TRN_NEAREST_EVEN) copy.rounding = core->args.rounding;                                        \
+    if (!copy.seed && !copy.stream) {                                                                                  \
+        copy.seed = core->args.seed;                                                                                   \
+        copy.stream = (uint64_t)core->instructions;                                                                    \
+    }
+
+#define TRNI_CORE_INSTRUCTION(name, fill, ...)                                                                         \
+    TRNI_CORE_RUN(name)                                                                                                \
+    TRN_API trn_status trn_core_##name(trn_core *core, const trn_##name##_args *args)                                  \
+    {                                                                                                                  \
+        TRNI_CORE_COMMON(name);                                                                                        \
+        TRNI_CORE_FILL_##fill(core, copy);                                                                             \
+        return trni_core_issue(core, TRNI_ORDER_##name, trni_run_##name, &copy, args->error);                          \
+    }
+
+TRNI_INSTRUCTIONS(TRNI_CORE_INSTRUCTION)
 
 #endif /* TRNI_BODIES */
 
