@@ -66,7 +66,8 @@ cmp -s "$root/LICENSE" "$scratch/prefix/share/licenses/trnmath/LICENSE" || fail 
 # ---- the libraries: what split.sh asks of them, and programs that link them ----
 
 step 'libtrnmath.a, libtrnmath.so: split.sh' \
-    env TRN_LINKER="$cc" sh "$root/tests/house/split.sh" "$scratch/prefix/lib/libtrnmath.a" "$scratch/prefix/lib/libtrnmath.so"
+    env TRN_LINKER="$cc" \
+    sh "$root/tests/house/split.sh" "$scratch/prefix/lib/libtrnmath.a" "$scratch/prefix/lib/libtrnmath.so"
 cat >"$scratch/linked.c" <<'END'
 #include <stdio.h>
 #include <trnmath/trn_matmul.h>
