@@ -194,8 +194,8 @@ static void add_prints(cf_list *list)
             const double figure = bus ? p->busbw : p->algbw;
             /* what is printed of algbw is a rounding of its own: the factor widens it */
             const double slack = 0.5 * p->last_digit * 1.001;
-            cf_add(list, (cf_vector){ .id = cf_id(list, "collective.nccom.%s.%s.%s", trn_collective_name(p->op),
-                                                    p->id, bus ? "busbw" : "algbw"),
+            cf_add(list, (cf_vector){ .id = cf_id(list, "collective.nccom.%s.%s.%s", trn_collective_name(p->op), p->id,
+                                                  bus ? "busbw" : "algbw"),
                                       .what = cf_text(list, "%s: %s", p->what, bus ? "busbw" : "algbw"),
                                       .unit = p->gib ? "GiB/s" : "GB/s",
                                       CF_ABOUT(figure, slack),

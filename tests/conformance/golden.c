@@ -272,7 +272,7 @@ void cf_fill_golden(cf_list *list)
             for (int i = 0; i < ISAS; i++) {
                 if (!exists((golden_kind)k, codecs[c].format)) continue;
                 cf_add(list, (cf_vector){ .id = cf_id(list, "format.%s.%s.%s", kinds[k].name, codecs[c].name,
-                                                        trn_isa_text(all_isas[i])),
+                                                      trn_isa_text(all_isas[i])),
                                           .what = cf_text(list, "%s: %s, %s kernels", codecs[c].name, kinds[k].what,
                                                           trn_isa_text(all_isas[i])),
                                           .source = provenance,

@@ -250,7 +250,7 @@ void cf_fill_machines(cf_list *list)
     }
     for (int i = 0; i < PUBLISHED_WIRINGS; i++)
         cf_add(list, (cf_vector){ .id = cf_id(list, "wiring.%s.%s", trn_system_name(published_wirings[i].system),
-                                                published_wirings[i].preset),
+                                              published_wirings[i].preset),
                                   .what = "chips, links, diameter, mean distance, cut",
                                   CF_NONE_WRONG,
                                   .kind = CF_DOCUMENTED,

@@ -50,18 +50,18 @@ static void add(cf_list *list, const struct units_file *f, trn_isa isa, bool ins
 {
     const char *how = instruction ? "instruction" : trn_isa_text(isa);
     const bool simulated = strncmp(f->name, "mma_sim", 7) == 0;
-    cf_add(list, (cf_vector){ .id = cf_id(list, "matrix_unit.%s.%s", f->name, how),
-                              .what = cf_text(list, "%s: D = A*B + C, %s%s", f->unit, instruction ? "one " : "",
-                                              instruction ? "instruction" : cf_text(list, "%s kernels", how)),
-                              .source = simulated
-                                            ? "MMA-Sim, github.com/microsoft/MMA-Sim c785138, arXiv 2511.10909"
+    cf_add(list,
+           (cf_vector){ .id = cf_id(list, "matrix_unit.%s.%s", f->name, how),
+                        .what = cf_text(list, "%s: D = A*B + C, %s%s", f->unit, instruction ? "one " : "",
+                                        instruction ? "instruction" : cf_text(list, "%s kernels", how)),
+                        .source = simulated ? "MMA-Sim, github.com/microsoft/MMA-Sim c785138, arXiv 2511.10909"
                                             : "Khattak and Mikaitis, doi 10.1145/3830409, MATLAB-tensor-core b12b5a7",
-                              .kind = simulated ? CF_PAPER : CF_MEASURED,
-                              CF_NONE_WRONG,
-                              .test = check_file,
-                              .about = f,
-                              .isa = isa,
-                              .of = instruction });
+                        .kind = simulated ? CF_PAPER : CF_MEASURED,
+                        CF_NONE_WRONG,
+                        .test = check_file,
+                        .about = f,
+                        .isa = isa,
+                        .of = instruction });
 }
 
 void cf_fill_matrix_units(cf_list *list)

@@ -63,10 +63,9 @@ static void chapter(FILE *out, const cf_report *report, int number)
     const cf_tally t = cf_tally_of(report, number);
     const long long vectors = t.vectors, failed = t.status[CF_FAIL];
     if (!vectors) return;
-    fprintf(out,
-            "<h2>%s</h2>\n<p>%s</p>\n<div class=card><details%s><summary><b>%lld vectors</b>, %lld failed</summary>\n",
-            cf_chapters[number].title, cf_chapters[number].about, failed || vectors <= 40 ? " open" : "", vectors,
-            failed);
+    fprintf(
+        out, "<h2>%s</h2>\n<p>%s</p>\n<div class=card><details%s><summary><b>%lld vectors</b>, %lld failed</summary>\n",
+        cf_chapters[number].title, cf_chapters[number].about, failed || vectors <= 40 ? " open" : "", vectors, failed);
     app_scroll_open(out, cf_chapters[number].title);
     fputs(heading, out);
     for (int i = 0; i < report->count; i++)
@@ -90,8 +89,7 @@ static void reasons(FILE *out, const cf_report *report, cf_status status, const 
         const cf_result *r = &report->result[i];
         char expected[120], got[120];
         if (r->status != status) continue;
-        if (!any)
-            open_reasons(out, title, about);
+        if (!any) open_reasons(out, title, about);
         any = true;
         cf_expected(expected, sizeof expected, r->vector);
         cf_got(got, sizeof got, r);

@@ -23,8 +23,10 @@ static void collective(const cf_vector *v, const cf_options *o, cf_answer *a)
     trn_cost cost;
     (void)o;
     ask.calibration = &calibration;
-    if (trn_collective_cost(&ask, &cost) != TRN_OK) cf_fail(a, "the collective is refused");
-    else a->got = 1e6 * cost.expected_s;
+    if (trn_collective_cost(&ask, &cost) != TRN_OK)
+        cf_fail(a, "the collective is refused");
+    else
+        a->got = 1e6 * cost.expected_s;
 }
 
 /* Rows that pass by more than the factor, and ours. Of rows in published/ that say why, that is the reason. */
@@ -85,9 +87,12 @@ static void job(const cf_vector *v, const cf_options *o, cf_answer *a)
     const trn_plan_args ask = published_job_ask(row, &net);
     trn_plan plan = published_job_plan(row);
     (void)o;
-    if (trn_plan_evaluate(&ask, &plan) != TRN_OK) cf_fail(a, "the plan is refused");
-    else if (!plan.legal) cf_fail(a, "%.200s", plan.why);
-    else a->got = 1e3 * plan.expected_s;
+    if (trn_plan_evaluate(&ask, &plan) != TRN_OK)
+        cf_fail(a, "the plan is refused");
+    else if (!plan.legal)
+        cf_fail(a, "%.200s", plan.why);
+    else
+        a->got = 1e3 * plan.expected_s;
 }
 
 /* The same of jobs. */

@@ -126,8 +126,10 @@ static inline void answer_gather(const problem *p, const coll_plan *plan, const 
     const msg_payload what = { p->elements, p->a.granule, p->a.op == TRN_BROADCAST ? p->a.root : -1 };
     for (int r = 0; r < p->ranks; r++) {
         int64_t first;
-        if (p->a.op != TRN_BROADCAST) chunk_of(p, r, &first);
-        else first = 0;
+        if (p->a.op != TRN_BROADCAST)
+            chunk_of(p, r, &first);
+        else
+            first = 0;
         for (int64_t i = 0; i < given(p, r); i++)
             msg_buffer(&net, r)[first + i] = sent(m, source_of(p, group, r), r, i);
     }

@@ -103,8 +103,10 @@ static void compare(const char *name)
 static trn_tensor part_of(trn_tensor t, int64_t partitions, int64_t elements)
 {
     int64_t first = 0;
-    if (one_in(40)) first = 1 + below(100); /* where no instruction may begin, or past the end */
-    else if (t.shape[0] > 32 && partitions <= 32 && one_in(2)) first = 32 * below((int)(t.shape[0] / 32));
+    if (one_in(40))
+        first = 1 + below(100); /* where no instruction may begin, or past the end */
+    else if (t.shape[0] > 32 && partitions <= 32 && one_in(2))
+        first = 32 * below((int)(t.shape[0] / 32));
     const int64_t left = t.shape[0] - first;
     if (left > 0) t = trn_tensor_slice(t, 0, first, partitions < left ? partitions : left);
     if (elements < t.shape[1])
@@ -140,8 +142,10 @@ static trn_dma_offset some_offset(trn_tensor *part, int64_t partitions, int64_t 
     trn_dma_offset o = { .of = some_tile(), .dim = below(2) };
     if (one_in(3)) return (trn_dma_offset){ .dim = 0 };
     o.value = trn_tensor_slice(numbers, 1, below(8), 1);
-    if (o.of.shape[0] < partitions || o.of.shape[1] < elements) o.of = *part;
-    else *part = trn_tensor_slice(trn_tensor_slice(o.of, 0, 0, partitions), 1, 0, elements);
+    if (o.of.shape[0] < partitions || o.of.shape[1] < elements)
+        o.of = *part;
+    else
+        *part = trn_tensor_slice(trn_tensor_slice(o.of, 0, 0, partitions), 1, 0, elements);
     return o;
 }
 

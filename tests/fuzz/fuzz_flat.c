@@ -292,8 +292,10 @@ static product some_product(void)
     if (one_in(40)) empty_but_huge(&p.m, &p.n, &p.k);
     p.dst = result[below(one == TRN_I8 ? 4 : 3)];
     if (blocks_of_32) p.a = mx[below(3)];
-    if (blocks_of_32) p.b = mx[below(3)];
-    else if (one_in(4)) p.b = operand_format[below(6)];
+    if (blocks_of_32)
+        p.b = mx[below(3)];
+    else if (one_in(4))
+        p.b = operand_format[below(6)];
     return p;
 }
 
@@ -654,11 +656,11 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 
 #else
 
-static const char *const call_name[CALLS] = { "trnmath_convert",       "trnmath_matmul",
-                                              "trnmath_tolerance",     "trnmath_activation",    "trnmath_mx_quantize",
-                                              "trnmath_mx_dequantize", "trnmath_sparse_pack",
-                                              "trnmath_sparse_matmul", "trnmath_collective_cost",
-                                              "trnmath_collective",    "trnmath_redistribute_cost" };
+static const char *const call_name[CALLS] = {
+    "trnmath_convert",         "trnmath_matmul",        "trnmath_tolerance",        "trnmath_activation",
+    "trnmath_mx_quantize",     "trnmath_mx_dequantize", "trnmath_sparse_pack",      "trnmath_sparse_matmul",
+    "trnmath_collective_cost", "trnmath_collective",    "trnmath_redistribute_cost"
+};
 
 int main(int argc, char **argv)
 {

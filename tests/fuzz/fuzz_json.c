@@ -26,8 +26,7 @@ static int below(int n) { return cases_below(&rng, n); }
 static bool has_twins(const cJSON *object)
 {
     const cJSON *a, *b;
-    cJSON_ArrayForEach(a, object)
-    {
+    cJSON_ArrayForEach(a, object) {
         for (b = a->next; cJSON_IsObject(object) && b; b = b->next)
             if (strcmp(a->string, b->string) == 0) return true;
         if (has_twins(a)) return true;

@@ -49,7 +49,10 @@ static void put_json(line *l)
     put(l, one_in(30) ? "{\"result\": [" : "{\"results\": [");
     for (int rows = below(8), i = 0; i < rows; i++) {
         snprintf(text, sizeof text, "%s{\"size(B)\": %ld, \"type\": \"%s\", \"%s\": %d.%d}", i ? ", " : "",
-                 1L << below(31), PICK(types), one_in(30) ? "time" : one_in(2) ? "time:avg(us)" : "time(us)",
+                 1L << below(31), PICK(types),
+                 one_in(30)  ? "time"
+                 : one_in(2) ? "time:avg(us)"
+                             : "time(us)",
                  below(1000), below(100));
         put(l, text);
     }
@@ -58,13 +61,17 @@ static void put_json(line *l)
 
 static void spoil(line *l)
 {
-    static const char *const piece[] = { "nccom-test", "size(B)", "time(us)", "\n", "1e18", "-1", "nan",
-                                         "1e-320", "inf", "-r 0", "{", "]", "\"",
-                                         "99999999999999999999", "\x01", "null", "allr", "-r", "\t" };
+    static const char *const piece[] = {
+        "nccom-test", "size(B)", "time(us)", "\n", "1e18", "-1", "nan",
+        "1e-320",     "inf",     "-r 0",     "{",  "]",    "\"", "99999999999999999999",
+        "\x01",       "null",    "allr",     "-r", "\t"
+    };
     const char *word = PICK(piece);
     const size_t at = l->length ? (size_t)below((int)l->length) : 0;
-    if (one_in(5)) l->text[l->length = at] = 0;
-    else if (at + strlen(word) <= l->length) memcpy(l->text + at, word, strlen(word));
+    if (one_in(5))
+        l->text[l->length = at] = 0;
+    else if (at + strlen(word) <= l->length)
+        memcpy(l->text + at, word, strlen(word));
 }
 
 /* ---- what must hold ---- */
@@ -103,8 +110,10 @@ int main(int argc, char **argv)
         char why[IO_WHY] = "";
         io_nccom all = { .defaults = { .op = TRN_ALL_REDUCE, .wire = TRN_F32 } };
         l.text[l.length = 0] = 0;
-        if (one_in(3)) put_json(&l);
-        else for (int tables = 1 + below(3); tables > 0; tables--) put_table(&l);
+        if (one_in(3))
+            put_json(&l);
+        else
+            for (int tables = 1 + below(3); tables > 0; tables--) put_table(&l);
         for (int wounds = one_in(2) ? 1 + below(3) : 0; wounds > 0; wounds--) spoil(&l);
         if (parse(&l, &all, why)) {
             check_rows(&all, &l);

@@ -103,20 +103,13 @@ static size_t spoil(uint64_t *rng, unsigned char *file, size_t size)
     const char *token = PICK(rng, tokens);
     const size_t length = strlen(token), most = size - (size_t)(at > to ? at : to);
     switch (cases_below(rng, 5)) {
-    case 0:
-        file[at] ^= (unsigned char)(1u << cases_below(rng, 8));
-        return size;
-    case 1:
-        file[at] = (unsigned char)cases_u32(rng);
-        return size;
-    case 2:
-        memmove(file + to, file + at, most);
-        return size;
+    case 0: file[at] ^= (unsigned char)(1u << cases_below(rng, 8)); return size;
+    case 1: file[at] = (unsigned char)cases_u32(rng); return size;
+    case 2: memmove(file + to, file + at, most); return size;
     case 3:
         if ((size_t)at + length <= size) memcpy(file + at, token, length);
         return size;
-    default:
-        return (size_t)at + 1;
+    default: return (size_t)at + 1;
     }
 }
 

@@ -153,8 +153,10 @@ static void put_item(line *l)
     const rule *r = &rules[below(RULES)];
     int words = 0;
     while (r->words[0] && r->words[words]) words++;
-    if (words) snprintf(text, sizeof text, "%s=%s", r->name, r->words[below(words)]);
-    else snprintf(text, sizeof text, one_in(20) ? "%s=%03d" : "%s=%d", r->name, r->low + below(r->high - r->low + 1));
+    if (words)
+        snprintf(text, sizeof text, "%s=%s", r->name, r->words[below(words)]);
+    else
+        snprintf(text, sizeof text, one_in(20) ? "%s=%03d" : "%s=%d", r->name, r->low + below(r->high - r->low + 1));
     put(l, text);
 }
 
@@ -168,8 +170,9 @@ static void put_text(line *l)
 
 static void spoil(line *l)
 {
-    static const char *const piece[] = { ",",      "=",     "0",   "-1", " ",    "999",
-                                         "chains", "exact", "=on", ",,", "trn2", "\xff" };
+    static const char *const piece[] = {
+        ",", "=", "0", "-1", " ", "999", "chains", "exact", "=on", ",,", "trn2", "\xff"
+    };
     const size_t at = l->length ? (size_t)below((int)l->length) : 0;
     line rest = { "", 0 };
     put(&rest, l->text + at);
@@ -244,8 +247,10 @@ static bool check_text(const char *text, trn_numerics *n)
 static twin_blocks blocks;
 static void reference(const twin_problem *p)
 {
-    if (blocks.bytes && p->dst_format != TWIN_I32) twin_aligned_matmul(p, &blocks);
-    else twin_matmul(p);
+    if (blocks.bytes && p->dst_format != TWIN_I32)
+        twin_aligned_matmul(p, &blocks);
+    else
+        twin_matmul(p);
 }
 
 /* What the accumulators without chains read; zeros for the others. */

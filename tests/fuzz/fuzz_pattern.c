@@ -57,8 +57,12 @@ static void try_glob(const char *glob, const char *name)
     size_t n = 0;
     for (const char *at = glob; *at && n < sizeof regex - 8; at++) {
         const bool letter = re_is_word(*at);
-        n += (size_t)snprintf(regex + n, sizeof regex - n, *at == '*' ? "[\\d\\D]*" : *at == '?' ? "[\\d\\D]"
-                                                                            : letter ? "%c" : "\\%c", *at);
+        n += (size_t)snprintf(regex + n, sizeof regex - n,
+                              *at == '*'   ? "[\\d\\D]*"
+                              : *at == '?' ? "[\\d\\D]"
+                              : letter     ? "%c"
+                                           : "\\%c",
+                              *at);
     }
     snprintf(regex + n, sizeof regex - n, "\\Z");
     assert(match(regex, name) == pattern_glob(glob, name));
@@ -85,10 +89,10 @@ enum { ROOM = 120 };
 
 static void random_pattern(line *l)
 {
-    static const char *const piece[] = { "a",   "b",    ".",     "\\d",  "\\w",   "[ab]", "[^a]", "0",    "\\.",  "(",
-                                         ")",   "|",    "*",     "+",    "?",     "{2}",  "{1,}", "{,2}", "^",    "$",
-                                         "\\b", "(?:",  "(?=",   "(?!",  "layer", "_",    "\\D",  "1",    "(?i)", "[",
-                                         "]",   "(?<=", "{1000}", "\\Z", "-",     "\xc3" };
+    static const char *const piece[] = { "a", "b",    ".",   "\\d", "\\w",  "[ab]",   "[^a]",  "0",    "\\.",
+                                         "(", ")",    "|",   "*",   "+",    "?",      "{2}",   "{1,}", "{,2}",
+                                         "^", "$",    "\\b", "(?:", "(?=",  "(?!",    "layer", "_",    "\\D",
+                                         "1", "(?i)", "[",   "]",   "(?<=", "{1000}", "\\Z",   "-",    "\xc3" };
     for (int i = 0, n = below(10); i < n; i++) put(l, piece[one_in(3) ? below(36) : below(9)]);
 }
 

@@ -64,8 +64,10 @@ static void put_list(line *l, const char *key, const int *name, int count)
     put(l, "    "), put(l, key), put(l, ":"), put(l, dashes && !alone ? one_in(2) ? "  # c\n" : "\n" : " ");
     if (!dashes && !alone) put(l, "[");
     for (int i = 0; i < count; i++) {
-        if (dashes && !alone) put(l, "      - ");
-        else if (i) put(l, one_in(3) ? ",\n      " : ", ");
+        if (dashes && !alone)
+            put(l, "      - ");
+        else if (i)
+            put(l, one_in(3) ? ",\n      " : ", ");
         put_name(l, names[name[i]], true);
         if (dashes && !alone) put(l, one_in(4) ? "  # - d\n" : "\n");
     }

@@ -145,7 +145,7 @@ static trn_format plausible_psum(trn_generation generation, mode how, trn_format
 
 static trn_format plausible_result(mode how)
 {
-    static const trn_format result[] = { TRN_F32,        TRN_F32,     TRN_BF16,    TRN_F16, TRN_F8_E4M3,
+    static const trn_format result[] = { TRN_F32,       TRN_F32,     TRN_BF16,    TRN_F16, TRN_F8_E4M3,
                                          TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F8_E3M4, TRN_CFP8 };
     return how == INT8 ? TRN_I32 : result[below(9)];
 }
@@ -377,8 +377,10 @@ static void fuzz_nc_matmul(void)
     if (a.is_transpose) write_permutation(&a.moving);
     if (a.is_stationary_onezero && !one_in(4)) write_onezero(&a.stationary);
     if (a.is_moving_onezero && !one_in(4)) write_onezero(&a.moving);
-    if (a.psum_written) check_written(&t, &written);
-    else check_call(&t);
+    if (a.psum_written)
+        check_written(&t, &written);
+    else
+        check_call(&t);
 }
 
 static void mutate_nc_mx(trn_nc_matmul_mx_args *a, const views *v)
@@ -423,8 +425,10 @@ static void fuzz_nc_matmul_mx(void)
     bound_work(&v);
     tame_scales(&a.stationary_scale);
     tame_scales(&a.moving_scale);
-    if (a.psum_written) check_written(&t, &written);
-    else check_call(&t);
+    if (a.psum_written)
+        check_written(&t, &written);
+    else
+        check_call(&t);
 }
 
 static void fuzz_nc_transpose(void)

@@ -83,7 +83,10 @@ static void put_links(line *l, int size)
         char text[48];
         const bool tree = i < size;
         const int from = tree ? i : below(size), to = tree ? below(i) : below(one_in(20) ? 70 : size);
-        snprintf(text, sizeof text, "link = %d%s%d", from, arrow[one_in(20) ? below(5) : tree ? below(2) : below(3)],
+        snprintf(text, sizeof text, "link = %d%s%d", from,
+                 arrow[one_in(20) ? below(5)
+                       : tree     ? below(2)
+                                  : below(3)],
                  to);
         if (from == to && !one_in(20)) continue;
         put(l, text);

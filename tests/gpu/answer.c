@@ -82,8 +82,10 @@ bool gpu_answer(const gpu_unit *u, gpu_how how, const trn_numerics *n, gpu_execu
     results dst;
     if (how == GPU_HALF_FIRST) return half_first(u, n, e, error);
     for (int i = 0; i < outputs; i++)
-        if (narrow) dst.half[i] = (uint16_t)e->c[i];
-        else dst.word[i] = e->c[i];
+        if (narrow)
+            dst.half[i] = (uint16_t)e->c[i];
+        else
+            dst.word[i] = e->c[i];
     for (int p = 0; p < gpu_products(u); p++)
         for (int k0 = 0; k0 < u->k; k0 += depth)
             if (multiply(u, e, n, p, k0, depth, &dst, error) != TRN_OK) return false;

@@ -12,11 +12,11 @@
 #include "units.h"
 
 typedef struct gpu_device {
-    void *library, *context; /* null: not open */
-    int handle, capability;  /* 10 * major + minor */
-    int driver;              /* what CUDA it knows: 1000 * major + 10 * minor */
+    void *library, *context;    /* null: not open */
+    int handle, capability;     /* 10 * major + minor */
+    int driver;                 /* what CUDA it knows: 1000 * major + 10 * minor */
     char name[128], module[64]; /* of the kernel's part of the driver: its version, if it is known */
-    bool none; /* gpu_open failed because there is no GPU or no driver, and not because of an error */
+    bool none;                  /* gpu_open failed because there is no GPU or no driver, and not because of an error */
 } gpu_device;
 
 bool gpu_open(gpu_device *g, int number, char why[APP_WHY]);

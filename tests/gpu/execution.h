@@ -15,8 +15,8 @@
 enum { GPU_MOST_OUTPUTS = GPU_MOST_M * GPU_MOST_N, GPU_MOST_A = GPU_MOST_M * GPU_MOST_ROW, GPU_MOST_B = 1024 };
 
 typedef struct gpu_execution {
-    unsigned char a[GPU_MOST_A]; /* [products, M, K] */
-    unsigned char b[GPU_MOST_B]; /* [products, N, K] */
+    unsigned char a[GPU_MOST_A];            /* [products, M, K] */
+    unsigned char b[GPU_MOST_B];            /* [products, N, K] */
     unsigned char a_scale[64], b_scale[64]; /* E8M0, [M, K / scale] and [N, K / scale] */
     uint32_t c[GPU_MOST_OUTPUTS];           /* [products, M, N]: codes of the result's format */
     uint32_t device[GPU_MOST_OUTPUTS], ours[GPU_MOST_OUTPUTS];

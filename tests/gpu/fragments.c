@@ -100,8 +100,8 @@ static void pack_scales(const gpu_unit *u, const gpu_execution *e, uint32_t *s)
     const int blocks = u->k / u->scale;
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 2; i++) {
-            const unsigned char *from = i == 0 ? e->a_scale + (lane / 4 + lane % 2 * 8) * blocks
-                                               : e->b_scale + lane / 4 * blocks;
+            const unsigned char *from =
+                i == 0 ? e->a_scale + (lane / 4 + lane % 2 * 8) * blocks : e->b_scale + lane / 4 * blocks;
             s[2 * lane + i] = 0;
             for (int j = 0; j < blocks; j++) s[2 * lane + i] |= (uint32_t)from[j] << 8 * j;
         }

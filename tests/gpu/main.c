@@ -155,8 +155,8 @@ static void print_difference(const gpu_unit *u, const gpu_execution *e, const gp
     print_codes(e->b, u->b, u->k, column);
     for (int i = 0; i < blocks; i++) printf("%02x", e->a_scale[row * blocks + i]);
     for (int i = 0; i < blocks; i++) printf("%s%02x", i ? "" : " ", e->b_scale[column * blocks + i]);
-    printf("%s%0*x %0*x %0*x\n", blocks ? " " : "", digits, (unsigned)e->c[at], digits, (unsigned)e->device[at],
-           digits, (unsigned)e->ours[at]);
+    printf("%s%0*x %0*x %0*x\n", blocks ? " " : "", digits, (unsigned)e->c[at], digits, (unsigned)e->device[at], digits,
+           (unsigned)e->ours[at]);
 }
 
 static void batch_compare(const batch *b, int64_t first, bool quiet, result *r)
@@ -244,8 +244,10 @@ static void fill_row(app_table *t, const report *all, const result *r)
     describe_driver(all->device, driver, sizeof driver);
     app_row(t);
     app_text(t, "%s", u->name);
-    if (u->a == u->b) app_text(t, "%s", trn_format_name(u->a));
-    else app_text(t, "%s %s", trn_format_name(u->a), trn_format_name(u->b));
+    if (u->a == u->b)
+        app_text(t, "%s", trn_format_name(u->a));
+    else
+        app_text(t, "%s %s", trn_format_name(u->a), trn_format_name(u->b));
     app_text(t, "%s", r->claim.preset);
     app_integer(t, r->cases);
     app_integer(t, r->equal);

@@ -33,10 +33,7 @@ static uint32_t bits(drawing *d) { return cases_u32(&d->rng); }
 static uint32_t sign_of(const trn_format_info *f) { return 1u << (f->exponent_bits + f->mantissa_bits); }
 
 static int lowest(const trn_format_info *f) { return 1 - f->bias; }
-static int highest(const trn_format_info *f)
-{
-    return (int)(f->max_code >> f->mantissa_bits) - f->bias;
-}
+static int highest(const trn_format_info *f) { return (int)(f->max_code >> f->mantissa_bits) - f->bias; }
 
 /* (-1)^negative * 1.fraction * 2^exponent; fraction: the top bits count. Below the format's normal numbers: subnormal
  * with the same fraction. */
@@ -172,7 +169,9 @@ static void order(drawing *d)
         if (!onto) put_a(d, row, minus, number(d->a, true, unit + gap, 0));
         for (int column = 0; column < u->n; column++)
             put_c(d, row, column,
-                  onto ? number(d->c, true, unit + gap, 0) : one_in(d, 2) ? 0 : number(d->c, false, unit, 0));
+                  onto           ? number(d->c, true, unit + gap, 0)
+                  : one_in(d, 2) ? 0
+                                 : number(d->c, false, unit, 0));
     }
 }
 
@@ -184,8 +183,7 @@ static void carries(drawing *d)
     const int shift = between(d, 0, 6);
     for (int row = 0; row < u->m; row++)
         for (int k = 0; k < u->k; k++)
-            put_a(d, row, k,
-                  number(d->a, one_in(d, 16) != negative, -between(d, 0, shift), ~(bits(d) & bits(d) >> 1)));
+            put_a(d, row, k, number(d->a, one_in(d, 16) != negative, -between(d, 0, shift), ~(bits(d) & bits(d) >> 1)));
     for (int column = 0; column < u->n; column++)
         for (int k = 0; k < u->k; k++) put_b(d, column, k, number(d->b, false, 0, one_in(d, 2) ? ~0u : bits(d)));
     for (int row = 0; row < u->m; row++)
@@ -197,8 +195,10 @@ static void carries(drawing *d)
 static void subnormals(drawing *d)
 {
     const int a = lowest(d->a), b = lowest(d->b), far = between(d, 0, 14);
-    if (one_in(d, 2)) fill(d, a - 1, a + 2, b - 1, b + 2, a + b - 6, a + b + 8);
-    else fill(d, a - 1, a + 1, far - 8, far + 2, a - 24 + far, a + far);
+    if (one_in(d, 2))
+        fill(d, a - 1, a + 2, b - 1, b + 2, a + b - 6, a + b + 8);
+    else
+        fill(d, a - 1, a + 1, far - 8, far + 2, a - 24 + far, a + far);
 }
 
 /* Sums about binary32's smallest numbers: below 2^-126 an adder may align to a floor. */
@@ -331,8 +331,10 @@ void gpu_draw(const gpu_unit *u, uint64_t seed, uint64_t number_of, gpu_executio
     memset(e, 0, sizeof *e);
     e->kind = (int)(number_of % KINDS);
     for (d.p = 0; d.p < gpu_products(u); d.p++)
-        if (u->a == TRN_I8) draw_integers(&d);
-        else kind[e->kind].draw(&d);
+        if (u->a == TRN_I8)
+            draw_integers(&d);
+        else
+            kind[e->kind].draw(&d);
     if (!u->scale) return;
     draw_scales(&d, e->a_scale, u->m * u->k / u->scale);
     draw_scales(&d, e->b_scale, u->n * u->k / u->scale);

@@ -223,11 +223,15 @@ void gpu_ptx(const gpu_unit *u, char text[GPU_PTX])
             "    .reg .b32 %%a<4>;\n    .reg .b32 %%b<2>;\n    .reg .b32 %%c<8>;\n    .reg .b32 %%d<8>;\n"
             "    .reg .b32 %%s<2>;\n    .reg .b64 %%x<4>;\n");
     if (group) put(&w, "    .shared .align 128 .b8 tile[256];\n");
-    put(&w, "    mov.u32 %%r0, %%tid.x;\n    mov.u32 %%r1, %%ctaid.x;\n    mad.lo.u32 %%r2, %%r1, %d, %%r0;\n"
-            "    ld.param.u32 %%r3, [threads];\n    setp.ge.u32 %%p, %%r2, %%r3;\n    @%%p bra done;\n", GPU_THREADS);
+    put(&w,
+        "    mov.u32 %%r0, %%tid.x;\n    mov.u32 %%r1, %%ctaid.x;\n    mad.lo.u32 %%r2, %%r1, %d, %%r0;\n"
+        "    ld.param.u32 %%r3, [threads];\n    setp.ge.u32 %%p, %%r2, %%r3;\n    @%%p bra done;\n",
+        GPU_THREADS);
     put_move(&w, "in_a", 'a', gpu_a_registers(u), false);
-    if (group) put_shared(&w);
-    else put_move(&w, "in_b", 'b', gpu_b_words(u) / 32, false);
+    if (group)
+        put_shared(&w);
+    else
+        put_move(&w, "in_b", 'b', gpu_b_words(u) / 32, false);
     put_move(&w, "in_c", 'c', gpu_c_registers(u), false);
     if (u->scale) put_move(&w, "in_s", 's', 2, false);
     put_instruction(&w, u);

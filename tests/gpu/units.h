@@ -33,12 +33,12 @@ typedef struct gpu_unit {
     gpu_layout layout;
     int m, n, k;
     trn_format a, b, result;
-    int bits;               /* of an operand's element */
-    int scale;              /* elements under one E8M0; 0: none */
-    const char *target;     /* "sm_80"; with an 'a' it runs there only */
-    const char *version;    /* of PTX: the first that knows the instruction */
+    int bits;            /* of an operand's element */
+    int scale;           /* elements under one E8M0; 0: none */
+    const char *target;  /* "sm_80"; with an 'a' it runs there only */
+    const char *version; /* of PTX: the first that knows the instruction */
     const char *instruction;
-    int low, high;          /* compute capabilities, 10 * major + minor, that it is asked on */
+    int low, high; /* compute capabilities, 10 * major + minor, that it is asked on */
 } gpu_unit;
 
 enum { GPU_MOST_M = 64, GPU_MOST_N = 8, GPU_MOST_ROW = 32 }; /* rows, columns, bytes of a row along K */

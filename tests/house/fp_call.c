@@ -25,8 +25,9 @@ int main(void)
     const trn_reciprocal_args reciprocal = { .dst = out, .data = in, .error = &error };
     const trn_topology net = trn_topology_ring(2, 1e9, 1e-6);
     const trn_tensor rank[2] = { out, out };
-    const trn_collective_args collective = { .net = &net, .op = TRN_ALL_REDUCE, .src = rank, .dst = rank,
-                                             .error = &error };
+    const trn_collective_args collective = {
+        .net = &net, .op = TRN_ALL_REDUCE, .src = rank, .dst = rank, .error = &error
+    };
     y[0] = 7;
     expect_refusal("trn_convert", trn_convert(&convert), &error, y);
 #if !defined(ONE_CALL)

@@ -185,7 +185,8 @@ int main(int argc, char **argv)
     buffers *b = malloc(sizeof *b);
     if (!b) return 2;
     int bad = 0;
-    if (argc > 1) bad = misbehave(argv[1], b);
+    if (argc > 1)
+        bad = misbehave(argv[1], b);
     else {
         const trn_mpi mpi = trn_mpi_world();
         int owner[16];

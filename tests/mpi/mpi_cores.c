@@ -46,8 +46,9 @@ static trn_status kernel(trn_cores_rank *self, void *user)
         trn_cores_collective_args a = { .dst = y, .src = x, .rounding = TRN_STOCHASTIC, .seed = (uint64_t)i };
         trn_cores_all_reduce(self, &a);
         if (s->dies && i == 1 && self->rank == self->cores->first) raise(SIGKILL);
-        const trn_cores_sendrecv_args swap = { .dst = x, .src = y, .send_to_rank = 1 - self->program_id,
-                                               .recv_from_rank = 1 - self->program_id };
+        const trn_cores_sendrecv_args swap = {
+            .dst = x, .src = y, .send_to_rank = 1 - self->program_id, .recv_from_rank = 1 - self->program_id
+        };
         trn_cores_sendrecv(self, &swap);
         a.dst = out;
         a.src = in;

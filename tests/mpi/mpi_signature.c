@@ -19,7 +19,7 @@ typedef struct scene {
     trn_calibration calibration;
     trn_collective_args args; /* a collective, */
     int64_t elements;
-    trn_mesh_args mesh;       /* or a product */
+    trn_mesh_args mesh; /* or a product */
     trn_mesh made;
     trn_sharded_matmul_args product;
     trn_numerics numerics;
@@ -65,114 +65,122 @@ static void as_graph(scene *s)
 #define PLAIN (void)s
 #define IN_FLIGHT s->flight = at
 
-#define CASES_OF_HEADS(X)                                                                                 \
-    X("the sign of a signature (another version of trnmath?)", PLAIN, IN_FLIGHT)                             \
-    X("the signature's layout", PLAIN, IN_FLIGHT)                                                            \
-    X("trnmath's version", PLAIN, IN_FLIGHT)                                                              \
-    X("the digest of trnmath's results", PLAIN, IN_FLIGHT)                                                \
-    X("the call (1: a collective, 2: a product)", PLAIN, IN_FLIGHT)                                       \
-    X("the stage of the call (1: its beginning, 2: its end)", PLAIN, IN_FLIGHT)                           \
-    X("the number of fields", PLAIN, IN_FLIGHT)                                                           \
+#define CASES_OF_HEADS(X)                                                                                              \
+    X("the sign of a signature (another version of trnmath?)", PLAIN, IN_FLIGHT)                                       \
+    X("the signature's layout", PLAIN, IN_FLIGHT)                                                                      \
+    X("trnmath's version", PLAIN, IN_FLIGHT)                                                                           \
+    X("the digest of trnmath's results", PLAIN, IN_FLIGHT)                                                             \
+    X("the call (1: a collective, 2: a product)", PLAIN, IN_FLIGHT)                                                    \
+    X("the stage of the call (1: its beginning, 2: its end)", PLAIN, IN_FLIGHT)                                        \
+    X("the number of fields", PLAIN, IN_FLIGHT)                                                                        \
     X("the names of the fields", PLAIN, IN_FLIGHT)
 
-#define CASES_OF_NETS(X, net_)                                                                            \
-    X(net_ ".chips", PLAIN, (s->net.level[1].size = 8, s->net.chips = 32))                                \
-    X(net_ ".levels", PLAIN, (s->net.level[2].size = 1, s->net.levels = 3))                               \
-    X(net_ ".level.wiring", PLAIN, s->net.level[0].wiring = TRN_WIRING_FULL)                              \
-    X(net_ ".level.size", PLAIN, (s->net.level[0].size = 8, s->net.level[1].size = 2))                    \
-    X(net_ ".level.planes", s->net.level[1].wiring = TRN_WIRING_SWITCH, s->net.level[1].planes = 2)       \
-    X(net_ ".level.bytes_per_s", PLAIN, s->net.level[1].bytes_per_s *= 2)                                 \
-    X(net_ ".level.latency_s", PLAIN, s->net.level[1].latency_s *= 2)                                     \
-    X(net_ ".level.half_duplex", PLAIN, s->net.level[1].half_duplex = true)                               \
-    X(net_ ".level.kind", PLAIN, s->net.level[1].kind = TRN_LINK_EFA)                                     \
-    X(net_ ".store_and_forward", PLAIN, s->net.store_and_forward = true)                                  \
-    X(net_ ".faults", PLAIN, (s->net.fault[0].share = 0.5, s->net.faults = 1))                            \
-    X(net_ ".fault", (s->net.fault[0].share = 0.5, s->net.faults = 1), s->net.fault[0].at = 1)            \
-    X(net_ ".wires", as_graph(s), s->net.wires = 4)                                                       \
-    X(net_ ".wire", as_graph(s), s->net.wire[2].bytes_per_s *= 2)                                         \
-    X(net_ ".start_s", PLAIN, s->net.start_s *= 2)                                                        \
-    X(net_ ".local_latency_s", PLAIN, s->net.local_latency_s *= 2)                                        \
-    X(net_ ".hbm_bytes_per_s", PLAIN, s->net.hbm_bytes_per_s *= 2)                                        \
-    X(net_ ".dma_bytes_per_s", PLAIN, s->net.dma_bytes_per_s *= 2)                                        \
-    X(net_ ".reduce_pass", PLAIN, s->net.reduce_pass *= 2)                                                \
-    X(net_ ".ranks_per_chip", PLAIN, s->net.ranks_per_chip = 2)                                           \
+#define CASES_OF_NETS(X, net_)                                                                                         \
+    X(net_ ".chips", PLAIN, (s->net.level[1].size = 8, s->net.chips = 32))                                             \
+    X(net_ ".levels", PLAIN, (s->net.level[2].size = 1, s->net.levels = 3))                                            \
+    X(net_ ".level.wiring", PLAIN, s->net.level[0].wiring = TRN_WIRING_FULL)                                           \
+    X(net_ ".level.size", PLAIN, (s->net.level[0].size = 8, s->net.level[1].size = 2))                                 \
+    X(net_ ".level.planes", s->net.level[1].wiring = TRN_WIRING_SWITCH, s->net.level[1].planes = 2)                    \
+    X(net_ ".level.bytes_per_s", PLAIN, s->net.level[1].bytes_per_s *= 2)                                              \
+    X(net_ ".level.latency_s", PLAIN, s->net.level[1].latency_s *= 2)                                                  \
+    X(net_ ".level.half_duplex", PLAIN, s->net.level[1].half_duplex = true)                                            \
+    X(net_ ".level.kind", PLAIN, s->net.level[1].kind = TRN_LINK_EFA)                                                  \
+    X(net_ ".store_and_forward", PLAIN, s->net.store_and_forward = true)                                               \
+    X(net_ ".faults", PLAIN, (s->net.fault[0].share = 0.5, s->net.faults = 1))                                         \
+    X(net_ ".fault", (s->net.fault[0].share = 0.5, s->net.faults = 1), s->net.fault[0].at = 1)                         \
+    X(net_ ".wires", as_graph(s), s->net.wires = 4)                                                                    \
+    X(net_ ".wire", as_graph(s), s->net.wire[2].bytes_per_s *= 2)                                                      \
+    X(net_ ".start_s", PLAIN, s->net.start_s *= 2)                                                                     \
+    X(net_ ".local_latency_s", PLAIN, s->net.local_latency_s *= 2)                                                     \
+    X(net_ ".hbm_bytes_per_s", PLAIN, s->net.hbm_bytes_per_s *= 2)                                                     \
+    X(net_ ".dma_bytes_per_s", PLAIN, s->net.dma_bytes_per_s *= 2)                                                     \
+    X(net_ ".reduce_pass", PLAIN, s->net.reduce_pass *= 2)                                                             \
+    X(net_ ".ranks_per_chip", PLAIN, s->net.ranks_per_chip = 2)                                                        \
     X(net_ ".system", PLAIN, s->net.system = TRN_TRN1_32XLARGE)
 
 /* Half of what it is, or one. */
-#define CASE_OF_NUMBER(X, ask, number)                                                                    \
-    X("calibration." #number, PLAIN,                                                                      \
-      (s->calibration.number = s->calibration.number > 0 ? s->calibration.number / 2 : 1,                 \
+#define CASE_OF_NUMBER(X, ask, number)                                                                                 \
+    X("calibration." #number, PLAIN,                                                                                   \
+      (s->calibration.number = s->calibration.number > 0 ? s->calibration.number / 2 : 1,                              \
        ask.calibration = &s->calibration))
 
-#define CASES_OF_BOTH(X, ask)                                                                             \
-    X("algorithm", PLAIN, ask.algorithm = TRN_MESH)                                                       \
-    X("wire", PLAIN, ask.wire = TRN_BF16)                                                                 \
-    X("uncalibrated", PLAIN, ask.uncalibrated = true)                                                     \
-    CASE_OF_NUMBER(X, ask, rdh) CASE_OF_NUMBER(X, ask, mesh) CASE_OF_NUMBER(X, ask, memory)               \
-    CASE_OF_NUMBER(X, ask, launch_s) CASE_OF_NUMBER(X, ask, instance_s) CASE_OF_NUMBER(X, ask, step_s)    \
-    CASE_OF_NUMBER(X, ask, torus) CASE_OF_NUMBER(X, ask, peer) CASE_OF_NUMBER(X, ask, switched)           \
-    CASE_OF_NUMBER(X, ask, efa) CASE_OF_NUMBER(X, ask, hbm) CASE_OF_NUMBER(X, ask, dma)                   \
-    CASE_OF_NUMBER(X, ask, rings) CASE_OF_NUMBER(X, ask, spread)                                          \
+#define CASES_OF_BOTH(X, ask)                                                                                          \
+    X("algorithm", PLAIN, ask.algorithm = TRN_MESH)                                                                    \
+    X("wire", PLAIN, ask.wire = TRN_BF16)                                                                              \
+    X("uncalibrated", PLAIN, ask.uncalibrated = true)                                                                  \
+    CASE_OF_NUMBER(X, ask, rdh)                                                                                        \
+    CASE_OF_NUMBER(X, ask, mesh)                                                                                       \
+    CASE_OF_NUMBER(X, ask, memory)                                                                                     \
+    CASE_OF_NUMBER(X, ask, launch_s)                                                                                   \
+    CASE_OF_NUMBER(X, ask, instance_s)                                                                                 \
+    CASE_OF_NUMBER(X, ask, step_s)                                                                                     \
+    CASE_OF_NUMBER(X, ask, torus)                                                                                      \
+    CASE_OF_NUMBER(X, ask, peer)                                                                                       \
+    CASE_OF_NUMBER(X, ask, switched)                                                                                   \
+    CASE_OF_NUMBER(X, ask, efa)                                                                                        \
+    CASE_OF_NUMBER(X, ask, hbm)                                                                                        \
+    CASE_OF_NUMBER(X, ask, dma)                                                                                        \
+    CASE_OF_NUMBER(X, ask, rings)                                                                                      \
+    CASE_OF_NUMBER(X, ask, spread)                                                                                     \
     X("mpi.owner", PLAIN, s->mpi.owner = owners)
 
-#define CASES_OF_COLLECTIVES(X)                                                                           \
-    CASES_OF_HEADS(X)                                                                                     \
-    CASES_OF_NETS(X, "net")                                                                               \
-    CASES_OF_BOTH(X, s->args)                                                                             \
-    X("op", PLAIN, s->args.op = TRN_BROADCAST)                                                            \
-    X("chips", PLAIN, (s->args.chips = swapped, s->args.count = CHIPS))                                   \
-    X("count", (s->args.chips = straight, s->args.count = 16), s->args.count = 8)                         \
-    X("groups", (s->args.chips = straight, s->args.count = 8, s->args.groups = 2), s->args.groups = 1)    \
-    X("ranks_per_chip", PLAIN, s->args.ranks_per_chip = 2)                                                \
-    X("accumulate", PLAIN, s->args.accumulate = TRN_BF16)                                                 \
-    X("rounding", PLAIN, s->args.rounding = TRN_STOCHASTIC)                                               \
-    X("overflow", PLAIN, s->args.overflow = TRN_SATURATE)                                                 \
-    X("seed", s->args.rounding = TRN_STOCHASTIC, s->args.seed = UINT64_MAX)                               \
-    X("stream", s->args.rounding = TRN_STOCHASTIC, s->args.stream = 5)                                    \
-    X("sr_bits", s->args.rounding = TRN_STOCHASTIC, s->args.sr_bits = 16)                                 \
-    X("single_step", s->args.algorithm = TRN_MESH, s->args.single_step = true)                            \
-    X("enforce_rules", PLAIN, s->args.enforce_rules = true)                                               \
-    X("root", s->args.op = TRN_BROADCAST, s->args.root = 3)                                               \
-    X("target", s->args.op = TRN_SEND_RECV, s->args.target = 3)                                           \
-    X("targets", s->args.op = TRN_PERMUTE, s->args.targets = swapped)                                     \
-    X("counts", (s->args.op = TRN_ALL_TO_ALL, s->args.counts = other_counts(0)),                          \
-      s->args.counts = other_counts(1))                                                                   \
-    X("granule", PLAIN, s->args.granule = 4)                                                              \
-    X("views.elements", PLAIN, s->elements--)                                                             \
-    X("chosen.algorithm", PLAIN, IN_FLIGHT)                                                               \
+#define CASES_OF_COLLECTIVES(X)                                                                                        \
+    CASES_OF_HEADS(X)                                                                                                  \
+    CASES_OF_NETS(X, "net")                                                                                            \
+    CASES_OF_BOTH(X, s->args)                                                                                          \
+    X("op", PLAIN, s->args.op = TRN_BROADCAST)                                                                         \
+    X("chips", PLAIN, (s->args.chips = swapped, s->args.count = CHIPS))                                                \
+    X("count", (s->args.chips = straight, s->args.count = 16), s->args.count = 8)                                      \
+    X("groups", (s->args.chips = straight, s->args.count = 8, s->args.groups = 2), s->args.groups = 1)                 \
+    X("ranks_per_chip", PLAIN, s->args.ranks_per_chip = 2)                                                             \
+    X("accumulate", PLAIN, s->args.accumulate = TRN_BF16)                                                              \
+    X("rounding", PLAIN, s->args.rounding = TRN_STOCHASTIC)                                                            \
+    X("overflow", PLAIN, s->args.overflow = TRN_SATURATE)                                                              \
+    X("seed", s->args.rounding = TRN_STOCHASTIC, s->args.seed = UINT64_MAX)                                            \
+    X("stream", s->args.rounding = TRN_STOCHASTIC, s->args.stream = 5)                                                 \
+    X("sr_bits", s->args.rounding = TRN_STOCHASTIC, s->args.sr_bits = 16)                                              \
+    X("single_step", s->args.algorithm = TRN_MESH, s->args.single_step = true)                                         \
+    X("enforce_rules", PLAIN, s->args.enforce_rules = true)                                                            \
+    X("root", s->args.op = TRN_BROADCAST, s->args.root = 3)                                                            \
+    X("target", s->args.op = TRN_SEND_RECV, s->args.target = 3)                                                        \
+    X("targets", s->args.op = TRN_PERMUTE, s->args.targets = swapped)                                                  \
+    X("counts", (s->args.op = TRN_ALL_TO_ALL, s->args.counts = other_counts(0)), s->args.counts = other_counts(1))     \
+    X("granule", PLAIN, s->args.granule = 4)                                                                           \
+    X("views.elements", PLAIN, s->elements--)                                                                          \
+    X("chosen.algorithm", PLAIN, IN_FLIGHT)                                                                            \
     X("chosen.variant", PLAIN, IN_FLIGHT)
 
-#define CASES_OF_SPECS(X, spec, text, other, turned)                                                      \
-    X(#spec ".dim.axes", PLAIN, s->text = other)                                                          \
-    X(#spec ".dim.axis", PLAIN, s->text = turned)                                                         \
-    X(#spec ".sum", PLAIN, IN_FLIGHT)                                                                     \
+#define CASES_OF_SPECS(X, spec, text, other, turned)                                                                   \
+    X(#spec ".dim.axes", PLAIN, s->text = other)                                                                       \
+    X(#spec ".dim.axis", PLAIN, s->text = turned)                                                                      \
+    X(#spec ".sum", PLAIN, IN_FLIGHT)                                                                                  \
     X(#spec ".op", PLAIN, IN_FLIGHT)
 
-#define CASES_OF_PRODUCTS(X)                                                                              \
-    CASES_OF_HEADS(X)                                                                                     \
-    CASES_OF_NETS(X, "mesh.net")                                                                          \
-    CASES_OF_BOTH(X, s->product)                                                                          \
-    X("mesh.devices", PLAIN, (s->axes = "data=2,tensor=4", s->mesh.order = straight, s->mesh.count = 8))  \
-    X("mesh.axes", PLAIN, s->axes = "data=4,tensor=4,one=1")                                              \
-    X("mesh.axis.size", PLAIN, s->axes = "data=2,tensor=8")                                               \
-    X("mesh.axis.stride", PLAIN, IN_FLIGHT)                                                               \
-    X("mesh.order", PLAIN, s->mesh.order = swapped)                                                       \
-    X("m", PLAIN, s->product.m = 20)                                                                      \
-    X("n", PLAIN, s->product.n = 20)                                                                      \
-    X("k", PLAIN, s->product.k = 20)                                                                      \
-    CASES_OF_SPECS(X, a_spec, a, "(data, *)", "(tensor, data)")                                           \
-    CASES_OF_SPECS(X, b_spec, b, "(*, *)", "(data, *)")                                                   \
-    CASES_OF_SPECS(X, dst_spec, dst, "(*, *)", "(tensor, *)")                                             \
-    X("a.format", PLAIN, IN_FLIGHT)                                                                       \
-    X("b.format", PLAIN, IN_FLIGHT)                                                                       \
-    X("dst.format", PLAIN, s->out = TRN_BF16)                                                             \
-    X("matmul.generation", PLAIN, s->product.matmul.generation = TRN_TRAINIUM3)                           \
-    X("matmul.accumulate", PLAIN, s->product.matmul.accumulate = true)                                    \
-    X("matmul.double_row", s->in = TRN_F8_E4M3, s->product.matmul.double_row = true)                      \
-    X("matmul.rounding", PLAIN, s->product.matmul.rounding = TRN_STOCHASTIC)                              \
-    X("matmul.overflow", PLAIN, s->product.matmul.overflow = TRN_SATURATE)                                \
-    X("matmul.seed", s->product.matmul.rounding = TRN_STOCHASTIC, s->product.matmul.seed = 5)             \
-    X("matmul.stream", s->product.matmul.rounding = TRN_STOCHASTIC, s->product.matmul.stream = 5)         \
+#define CASES_OF_PRODUCTS(X)                                                                                           \
+    CASES_OF_HEADS(X)                                                                                                  \
+    CASES_OF_NETS(X, "mesh.net")                                                                                       \
+    CASES_OF_BOTH(X, s->product)                                                                                       \
+    X("mesh.devices", PLAIN, (s->axes = "data=2,tensor=4", s->mesh.order = straight, s->mesh.count = 8))               \
+    X("mesh.axes", PLAIN, s->axes = "data=4,tensor=4,one=1")                                                           \
+    X("mesh.axis.size", PLAIN, s->axes = "data=2,tensor=8")                                                            \
+    X("mesh.axis.stride", PLAIN, IN_FLIGHT)                                                                            \
+    X("mesh.order", PLAIN, s->mesh.order = swapped)                                                                    \
+    X("m", PLAIN, s->product.m = 20)                                                                                   \
+    X("n", PLAIN, s->product.n = 20)                                                                                   \
+    X("k", PLAIN, s->product.k = 20)                                                                                   \
+    CASES_OF_SPECS(X, a_spec, a, "(data, *)", "(tensor, data)")                                                        \
+    CASES_OF_SPECS(X, b_spec, b, "(*, *)", "(data, *)")                                                                \
+    CASES_OF_SPECS(X, dst_spec, dst, "(*, *)", "(tensor, *)")                                                          \
+    X("a.format", PLAIN, IN_FLIGHT)                                                                                    \
+    X("b.format", PLAIN, IN_FLIGHT)                                                                                    \
+    X("dst.format", PLAIN, s->out = TRN_BF16)                                                                          \
+    X("matmul.generation", PLAIN, s->product.matmul.generation = TRN_TRAINIUM3)                                        \
+    X("matmul.accumulate", PLAIN, s->product.matmul.accumulate = true)                                                 \
+    X("matmul.double_row", s->in = TRN_F8_E4M3, s->product.matmul.double_row = true)                                   \
+    X("matmul.rounding", PLAIN, s->product.matmul.rounding = TRN_STOCHASTIC)                                           \
+    X("matmul.overflow", PLAIN, s->product.matmul.overflow = TRN_SATURATE)                                             \
+    X("matmul.seed", s->product.matmul.rounding = TRN_STOCHASTIC, s->product.matmul.seed = 5)                          \
+    X("matmul.stream", s->product.matmul.rounding = TRN_STOCHASTIC, s->product.matmul.stream = 5)                      \
     X("even_only", PLAIN, s->product.even_only = true)
 
 /* The same sums of rows and columns, so that all views fit. */
@@ -206,11 +214,11 @@ static bool numerics_case(scene *s, const char *row, bool odd)
 static bool collective_case(scene *s, const char *row, int at, bool odd)
 {
     (void)at;
-#define CASE(name, all, one)         \
-    if (!strcmp(row, name)) {        \
-        all;                         \
-        if (odd) one;                \
-        return true;                 \
+#define CASE(name, all, one)                                                                                           \
+    if (!strcmp(row, name)) {                                                                                          \
+        all;                                                                                                           \
+        if (odd) one;                                                                                                  \
+        return true;                                                                                                   \
     }
     CASES_OF_COLLECTIVES(CASE)
     return false;
@@ -331,8 +339,8 @@ static trn_status call(scene *s, bool products)
     fill();
     flight = s->flight;
     s->error.text[0] = 0;
-    const trn_status status = products ? trn_mpi_sharded_matmul(&s->mpi, product(s))
-                                       : trn_mpi_collective_run(&s->mpi, collective(s));
+    const trn_status status =
+        products ? trn_mpi_sharded_matmul(&s->mpi, product(s)) : trn_mpi_collective_run(&s->mpi, collective(s));
     flight = -1;
     return status;
 }
@@ -437,8 +445,10 @@ static void idle(void)
         s.args.chips = straight;
         s.args.count = 1;
         if (odd && me == processes - 1) s.args.accumulate = TRN_BF16;
-        if (!odd) alike(&s, false, "idle");
-        else if (processes > 1) refused(&s, false, "accumulate");
+        if (!odd)
+            alike(&s, false, "idle");
+        else if (processes > 1)
+            refused(&s, false, "accumulate");
     }
 }
 

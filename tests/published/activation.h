@@ -17,10 +17,10 @@
  * which is always swept whole. */
 static inline double published_exp_error(uint32_t step)
 {
-    const activation_error all = activation_error_sweep(TRN_ACT_EXP, TRN_ACT_MATH_ENGINE, 0x80000000u,
-                                                        cases_bits_of(-64.0f), step);
-    const activation_error worst = activation_error_sweep(TRN_ACT_EXP, TRN_ACT_MATH_ENGINE, cases_bits_of(-26.999f),
-                                                          cases_bits_of(-27.0f), 1);
+    const activation_error all =
+        activation_error_sweep(TRN_ACT_EXP, TRN_ACT_MATH_ENGINE, 0x80000000u, cases_bits_of(-64.0f), step);
+    const activation_error worst =
+        activation_error_sweep(TRN_ACT_EXP, TRN_ACT_MATH_ENGINE, cases_bits_of(-26.999f), cases_bits_of(-27.0f), 1);
     return fmax(all.max_relative, worst.max_relative);
 }
 

@@ -60,8 +60,7 @@ typedef struct ktile_setup {
 } ktile_setup;
 
 static const ktile_setup ktile_a = { "(a)", KTILE_M, KTILE_ROWS, true },
-                         ktile_b = { "(b)", KTILE_M, KTILE_ROWS, false },
-                         ktile_c = { "(c)", 512, 512, true };
+                         ktile_b = { "(b)", KTILE_M, KTILE_ROWS, false }, ktile_c = { "(c)", 512, 512, true };
 
 static inline void *ktile_zeroed(size_t count, size_t size)
 {
@@ -121,7 +120,6 @@ static inline double ktile_difference(const ktile_setup *s, trn_format format, k
     free(out[1]);
     return largest;
 }
-
 
 /* ---- the size of an error: 128 x 128 x 128 in FP32 ----
  *

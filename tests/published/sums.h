@@ -27,8 +27,8 @@ typedef struct harmonic_sum {
 
 /* Higham's and Malone's figures; the narrow formats follow from the rule. */
 static const harmonic_sum harmonic_known[] = {
-    { TRN_BF16, 65, 5.0625 },     { TRN_F16, 513, 7.0859375 },   { TRN_F32, 2097152, 15.403683 },
-    { TRN_TF32, 513, 7.0859375 }, { TRN_F8_E3M4, 16, 3.5 },      { TRN_F8_E4M3, 9, 3.0 },
+    { TRN_BF16, 65, 5.0625 },     { TRN_F16, 513, 7.0859375 }, { TRN_F32, 2097152, 15.403683 },
+    { TRN_TF32, 513, 7.0859375 }, { TRN_F8_E3M4, 16, 3.5 },    { TRN_F8_E4M3, 9, 3.0 },
     { TRN_F8_E4M3FN, 9, 3.0 },    { TRN_F8_E5M2, 5, 2.0 },
 };
 enum { HARMONIC_KNOWN = sizeof harmonic_known / sizeof harmonic_known[0] };

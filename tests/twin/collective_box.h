@@ -101,8 +101,7 @@ static inline void box_cycles(coll_group *g)
     const trn_topology part = trn_topology_torus(g->dims, size, 1, 0);
     g->cycles = trn_topology_cycles(&part, order, 4);
     if (g->cycles > 4) g->cycles = 4;
-    for (int k = 0; k < g->cycles; k++)
-        memcpy(g->cycle[k], order + k * part.chips, sizeof *order * (size_t)part.chips);
+    for (int k = 0; k < g->cycles; k++) memcpy(g->cycle[k], order + k * part.chips, sizeof *order * (size_t)part.chips);
 }
 
 /* chips: [groups][count] */

@@ -27,12 +27,12 @@ static inline bool one_in(int n) { return cases_one_in(&rng, n); }
 static const struct {
     trn_format format;
     int twin;
-} formats[] = { { TRN_F32, TWIN_F32 },        { TRN_BF16, TWIN_BF16 },      { TRN_F16, TWIN_F16 },
-                { TRN_F8_E4M3, TWIN_E4M3 },   { TRN_F8_E5M2, TWIN_E5M2 },   { TRN_F8_E4M3FN, TWIN_E4M3FN },
-                { TRN_TF32, TWIN_TF32 },      { TRN_F8_E3M4, TWIN_E3M4 },   { TRN_F8_E8M0, TWIN_E8M0 },
-                { TRN_F6_E2M3, TWIN_E2M3 },   { TRN_F6_E3M2, TWIN_E3M2 },   { TRN_F4_E2M1, TWIN_E2M1 },
-                { TRN_I8, TWIN_I8 },          { TRN_U8, TWIN_U8 },          { TRN_I16, TWIN_I16 },
-                { TRN_U16, TWIN_U16 },        { TRN_I32, TWIN_I32 },        { TRN_U32, TWIN_U32 },
+} formats[] = { { TRN_F32, TWIN_F32 },      { TRN_BF16, TWIN_BF16 },    { TRN_F16, TWIN_F16 },
+                { TRN_F8_E4M3, TWIN_E4M3 }, { TRN_F8_E5M2, TWIN_E5M2 }, { TRN_F8_E4M3FN, TWIN_E4M3FN },
+                { TRN_TF32, TWIN_TF32 },    { TRN_F8_E3M4, TWIN_E3M4 }, { TRN_F8_E8M0, TWIN_E8M0 },
+                { TRN_F6_E2M3, TWIN_E2M3 }, { TRN_F6_E3M2, TWIN_E3M2 }, { TRN_F4_E2M1, TWIN_E2M1 },
+                { TRN_I8, TWIN_I8 },        { TRN_U8, TWIN_U8 },        { TRN_I16, TWIN_I16 },
+                { TRN_U16, TWIN_U16 },      { TRN_I32, TWIN_I32 },      { TRN_U32, TWIN_U32 },
                 { TRN_CFP8, TWIN_CFP8 } };
 enum { PLAIN_FORMATS = COUNT(formats) - 1 }; /* cFP8 is what a view makes of it: it cannot travel */
 
@@ -175,12 +175,11 @@ static inline void any_host(trn_collective_args *a)
 /* How the arguments' wire is rounded, in the twin's words. */
 static inline coll_arith arith_of(const trn_collective_args *a, trn_format wire, int group)
 {
-    static const twin_mode mode_of[] = { [TRN_NEAREST_EVEN] = TWIN_NEAREST_EVEN,
-                                         [TRN_STOCHASTIC] = TWIN_STOCHASTIC,
-                                         [TRN_TOWARD_ZERO] = TWIN_TOWARD_ZERO,
-                                         [TRN_TOWARD_POSITIVE] = TWIN_TOWARD_POSITIVE,
-                                         [TRN_TOWARD_NEGATIVE] = TWIN_TOWARD_NEGATIVE,
-                                         [TRN_TO_ODD] = TWIN_TO_ODD };
+    static const twin_mode mode_of[] = {
+        [TRN_NEAREST_EVEN] = TWIN_NEAREST_EVEN,       [TRN_STOCHASTIC] = TWIN_STOCHASTIC,
+        [TRN_TOWARD_ZERO] = TWIN_TOWARD_ZERO,         [TRN_TOWARD_POSITIVE] = TWIN_TOWARD_POSITIVE,
+        [TRN_TOWARD_NEGATIVE] = TWIN_TOWARD_NEGATIVE, [TRN_TO_ODD] = TWIN_TO_ODD
+    };
     coll_arith m;
     memset(&m, 0, sizeof m);
     m.wire = twin_of(wire);

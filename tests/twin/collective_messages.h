@@ -79,7 +79,8 @@ static inline void msg_receive(const msg_network *net, const msg_receipt *r, int
         uint32_t x[COLL_RANKS];
         for (int i = 0; i < r->sources; i++) x[i] = msg_sent[r->sent + (size_t)(i * r->count + e)];
         uint32_t *word = msg_buffer(net, r->to) + r->first + e;
-        if (r->sources == 1) *word = x[0];
+        if (r->sources == 1)
+            *word = x[0];
         else
             *word = msg_sum(net, x, r->sources,
                             net->arith->stream + (uint64_t)net->ranks * (uint64_t)(step + 1) + (uint64_t)r->to,

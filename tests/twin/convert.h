@@ -62,7 +62,7 @@ enum { F32 = 0, TF32 = 1, BF16 = 2, F16 = 3, E4M3 = 4, E5M2 = 6, CFP8 = 12, I8 =
 typedef struct way { /* how one element is rounded */
     trn_rounding rounding;
     bool saturate, carry;
-    int n;      /* stochastic: bits, and the drawn ones */
+    int n; /* stochastic: bits, and the drawn ones */
     uint32_t r;
 } way;
 
@@ -140,8 +140,10 @@ static inline number oracle_decode(const kind *k, uint32_t code)
     static const way nearest = { TRN_NEAREST_EVEN, false, false, 0, 0 };
     number x = { FINITE, false, 0 };
     if (k->sort == SCALE) {
-        if (code == 0xff) x.is = NOT_A_NUMBER;
-        else x.magnitude = ldexp(1, (int)code - 127);
+        if (code == 0xff)
+            x.is = NOT_A_NUMBER;
+        else
+            x.magnitude = ldexp(1, (int)code - 127);
     } else if (k->sort == SIGNED || k->sort == UNSIGNED) {
         double v = (double)code;
         if (k->sort == SIGNED && v >= ldexp(1, 8 * k->bytes - 1)) v -= ldexp(1, 8 * k->bytes);
@@ -152,8 +154,10 @@ static inline number oracle_decode(const kind *k, uint32_t code)
         code >>= k->shift;
         const uint32_t magnitude = code & ((1u << (k->E + k->M)) - 1);
         x.negative = code >> (k->E + k->M) & 1u;
-        if (magnitude <= oracle_max(k)) x.magnitude = oracle_magnitude(k, magnitude);
-        else x.is = magnitude == oracle_overflow(k) && k->sort == IEEE ? INFINITE : NOT_A_NUMBER;
+        if (magnitude <= oracle_max(k))
+            x.magnitude = oracle_magnitude(k, magnitude);
+        else
+            x.is = magnitude == oracle_overflow(k) && k->sort == IEEE ? INFINITE : NOT_A_NUMBER;
     }
     return x;
 }
@@ -274,7 +278,7 @@ static inline way way_of(const trn_convert_args *a, uint64_t i)
 }
 
 static inline void check_row(const trn_convert_args *a, const kind *to, const unsigned char *dst, const kind *from,
-                      const unsigned char *src, int64_t n, int64_t step)
+                             const unsigned char *src, int64_t n, int64_t step)
 {
     for (int64_t i = 0; i < n; i += step) {
         const uint32_t code = load(src + i * from->bytes, from->bytes);

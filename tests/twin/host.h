@@ -28,8 +28,9 @@ enum { ENVIRONMENTS = 6 };
 
 static inline void host_enter(int environment)
 {
-    static const int mode[ENVIRONMENTS] = { FE_TONEAREST,  FE_UPWARD,    FE_DOWNWARD,
-                                            FE_TOWARDZERO, FE_TONEAREST, FE_UPWARD };
+    static const int mode[ENVIRONMENTS] = {
+        FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_TONEAREST, FE_UPWARD
+    };
     if (fesetround(mode[environment])) abort();
 #if defined(__x86_64__)
     unsigned mxcsr;

@@ -24,19 +24,19 @@ static inline bool refusal_untouched(const refusal_watch *w)
 }
 
 /* `args` has .error; `words` is part of the sentence. */
-#define REFUSED(call, args, expected, words, watch)                                                               \
-    do {                                                                                                          \
-        trn_error refusal_error = { TRN_OK, "" };                                                                 \
-        (args).error = &refusal_error;                                                                            \
-        refusal_fill(watch);                                                                                      \
-        const trn_status refusal_status = call(&(args));                                                          \
-        if (refusal_status != (expected) || refusal_error.status != refusal_status ||                             \
-            !strstr(refusal_error.text, words))                                                                   \
-            fail_msg("%s: status %d and '%s', expected %d and '%s'", #call, (int)refusal_status,                  \
-                     refusal_error.text, (int)(expected), words);                                                 \
-        if (!refusal_untouched(watch)) fail_msg("%s wrote something and said '%s'", #call, refusal_error.text);   \
-        (args).error = NULL;                                                                                      \
-        if (call(&(args)) != (expected)) fail_msg("%s: another status without an error", #call);                  \
+#define REFUSED(call, args, expected, words, watch)                                                                    \
+    do {                                                                                                               \
+        trn_error refusal_error = { TRN_OK, "" };                                                                      \
+        (args).error = &refusal_error;                                                                                 \
+        refusal_fill(watch);                                                                                           \
+        const trn_status refusal_status = call(&(args));                                                               \
+        if (refusal_status != (expected) || refusal_error.status != refusal_status ||                                  \
+            !strstr(refusal_error.text, words))                                                                        \
+            fail_msg("%s: status %d and '%s', expected %d and '%s'", #call, (int)refusal_status, refusal_error.text,   \
+                     (int)(expected), words);                                                                          \
+        if (!refusal_untouched(watch)) fail_msg("%s wrote something and said '%s'", #call, refusal_error.text);        \
+        (args).error = NULL;                                                                                           \
+        if (call(&(args)) != (expected)) fail_msg("%s: another status without an error", #call);                       \
     } while (0)
 
 #endif /* REFUSAL_H */

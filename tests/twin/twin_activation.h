@@ -31,7 +31,7 @@ typedef struct twin_act {
     int op;
     twin_act_family family;
     bool odd, even;
-    double end[2];              /* by sign: from here on the limit holds, or the last cubic goes on */
+    double end[2]; /* by sign: from here on the limit holds, or the last cubic goes on */
     twin_act_limit limit[2];
     float number[2];
     bool known[2][TWIN_ACT_POSITIONS];
@@ -90,7 +90,8 @@ static inline bool twin_act_there(const twin_act *t, double x, twin_act_limit li
     mpfr_sub(y, y, goal, MPFR_RNDN);
     mpfr_abs(y, y, MPFR_RNDN);
     bool there;
-    if (mpfr_zero_p(goal)) there = mpfr_zero_p(y) || mpfr_cmp_si_2exp(y, 1, -150) < 0;
+    if (mpfr_zero_p(goal))
+        there = mpfr_zero_p(y) || mpfr_cmp_si_2exp(y, 1, -150) < 0;
     else {
         mpfr_abs(goal, goal, MPFR_RNDN);
         mpfr_mul_2si(goal, goal, -25, MPFR_RNDN);

@@ -33,8 +33,10 @@ static inline twin_number twin_cut(twin_number x, int quantum)
 {
     const int place = quantum + TWIN_POINT;
     for (int i = 0; i < TWIN_LIMBS && x.kind == TWIN_FINITE; i++) {
-        if (32 * (i + 1) <= place) x.limb[i] = 0;
-        else if (32 * i < place) x.limb[i] &= 0xffffffffu << (place - 32 * i);
+        if (32 * (i + 1) <= place)
+            x.limb[i] = 0;
+        else if (32 * i < place)
+            x.limb[i] &= 0xffffffffu << (place - 32 * i);
     }
     return x;
 }

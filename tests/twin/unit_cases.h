@@ -43,8 +43,7 @@ static inline void unit_fill(const bridge_matrix *m, const twin_format *f, int f
         for (int k = 0; k < depth; k++) {
             const uint32_t u = unit_value(d, base, rng);
             const twin_number x = twin_from_f32(u);
-            const uint32_t code =
-                format == TWIN_BF16 ? u >> 16 : twin_encode(f, &x, twin_plain(TWIN_NEAREST_EVEN));
+            const uint32_t code = format == TWIN_BF16 ? u >> 16 : twin_encode(f, &x, twin_plain(TWIN_NEAREST_EVEN));
             bridge_put(m, turned ? k : i, turned ? i : k, code);
         }
     }
@@ -124,8 +123,8 @@ static inline void unit_problem(problem *p, int most_m, int most_n, int most_k, 
     if (t->group == 4) p->args.generation = TRN_TRAINIUM3;
 }
 
-static const trn_isa unit_isas[] = { TRN_ISA_AMX_EMULATED, TRN_ISA_PAIRS_EMULATED, TRN_ISA_AMX, TRN_ISA_AVX512_BF16,
-                                     TRN_ISA_AVX512,       TRN_ISA_AUTO };
+static const trn_isa unit_isas[] = { TRN_ISA_AMX_EMULATED, TRN_ISA_PAIRS_EMULATED, TRN_ISA_AMX,
+                                     TRN_ISA_AVX512_BF16,  TRN_ISA_AVX512,         TRN_ISA_AUTO };
 enum { UNIT_ISAS = sizeof unit_isas / sizeof unit_isas[0] };
 
 /* Every matrix unit that this host has; what they did is added to counts[]. */

@@ -16,9 +16,8 @@
 #include "twin/host.h"
 #include "twin/views.h"
 
-static const trn_format formats[] = { TRN_F32,       TRN_BF16,    TRN_F16, TRN_TF32, TRN_F8_E4M3, TRN_F8_E5M2,
-                                      TRN_F8_E4M3FN, TRN_F4_E2M1, TRN_I8,  TRN_U8,   TRN_I16,     TRN_U16,
-                                      TRN_I32,       TRN_U32 };
+static const trn_format formats[] = { TRN_F32,     TRN_BF16, TRN_F16, TRN_TF32, TRN_F8_E4M3, TRN_F8_E5M2, TRN_F8_E4M3FN,
+                                      TRN_F4_E2M1, TRN_I8,   TRN_U8,  TRN_I16,  TRN_U16,     TRN_I32,     TRN_U32 };
 enum { FORMATS = (int)(sizeof formats / sizeof *formats), MOST = 40 };
 
 static bool newest(const trn_tensor *t) { return t->format == TRN_F8_E4M3FN || t->format == TRN_F4_E2M1; }
@@ -218,16 +217,22 @@ static void operands(uint64_t *rng, call *c, columns *given, int64_t partitions)
     const trn_tensor s = trn_tensor_2d(TRN_F32, given->imm0, partitions, 1),
                      b = trn_tensor_1d(TRN_F32, given->imm1, partitions);
     const bool has0 = c->op0 != TRN_ALU_BYPASS, has1 = c->op1 != TRN_ALU_BYPASS;
-    if (varies) c->one.param_tile = c->two.relu_param_tile = trn_tensor_1d(TRN_F32, given->param, partitions);
-    else c->one.param = c->two.relu_param = c->param[0];
+    if (varies)
+        c->one.param_tile = c->two.relu_param_tile = trn_tensor_1d(TRN_F32, given->param, partitions);
+    else
+        c->one.param = c->two.relu_param = c->param[0];
     if (has0 && !varies) c->one.scale = c->two.imm0 = c->imm0[0];
     if (has1 && !varies) c->one.bias = c->two.imm1 = c->imm1[0];
     if (has0 && varies) c->two.imm0_tile = s;
     if (has1 && varies) c->two.imm1_tile = b;
-    if (has0 && pointers) c->one.scale_per_partition = given->imm0;
-    else if (has0 && varies) c->one.scale_tile = s;
-    if (has1 && pointers) c->one.bias_per_partition = given->imm1;
-    else if (has1 && varies) c->one.bias_tile = b;
+    if (has0 && pointers)
+        c->one.scale_per_partition = given->imm0;
+    else if (has0 && varies)
+        c->one.scale_tile = s;
+    if (has1 && pointers)
+        c->one.bias_per_partition = given->imm1;
+    else if (has1 && varies)
+        c->one.bias_tile = b;
 }
 
 static call any_call(uint64_t *rng, const memory *dst, const memory *src, trn_numerics *numerics)
@@ -474,7 +479,7 @@ typedef struct refusal {
     void (*spoil)(trn_activation_args *a);
 } refusal;
 
-#define SPOIL(name, ...) \
+#define SPOIL(name, ...)                                                                                               \
     static void name(trn_activation_args *a) { __VA_ARGS__; }
 SPOIL(bad_op, a->op = TRN_ACT_COUNT)
 SPOIL(bad_math, a->math = (trn_act_math)2)
@@ -580,9 +585,8 @@ static void second_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_calls),     cmocka_unit_test(register_commands),
-        cmocka_unit_test(empty_partitions), cmocka_unit_test(tabulated),
-        cmocka_unit_test(refusals),         cmocka_unit_test(second_refusals),
+        cmocka_unit_test(random_calls), cmocka_unit_test(register_commands), cmocka_unit_test(empty_partitions),
+        cmocka_unit_test(tabulated),    cmocka_unit_test(refusals),          cmocka_unit_test(second_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

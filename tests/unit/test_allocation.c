@@ -122,8 +122,9 @@ DOOR(plan_trace)
 {
     static trn_trace_event event[1000];
     const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
-    const trn_model model = { .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .intermediate = 14336,
-                              .vocab = 128256 };
+    const trn_model model = {
+        .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .intermediate = 14336, .vocab = 128256
+    };
     const trn_plan_args a = { .model = &model, .net = &net, .batch = 16, .sequence = 4096, .error = &r->error };
     trn_plan plan = { .tp = 4, .cp = 1, .ep = 1, .dp = 1, .pp = 4 };
     trn_trace trace = { .event = event, .capacity = 1000, .title = "one step" };

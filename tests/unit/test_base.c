@@ -177,8 +177,7 @@ static void every_bit_has_its_own_text(void **state)
 static void names_go_there_and_back(void **state)
 {
     (void)state;
-    for (int i = TRN_ISA_AUTO; i < TRN_ISA_COUNT; i++)
-        assert_int_equal(trn_isa_from_name(trn_isa_text((trn_isa)i)), i);
+    for (int i = TRN_ISA_AUTO; i < TRN_ISA_COUNT; i++) assert_int_equal(trn_isa_from_name(trn_isa_text((trn_isa)i)), i);
     assert_int_equal(trn_isa_from_name("AVX2"), TRN_ISA_COUNT);
     assert_int_equal(trn_isa_from_name(""), TRN_ISA_COUNT);
     assert_string_equal(trn_isa_text(TRN_ISA_COUNT), "unknown");
@@ -289,8 +288,10 @@ static const char *ask(const char *value)
 {
     static char line[1024];
     char command[sizeof self + 128];
-    if (value) snprintf(command, sizeof command, "TRN_ISA='%s' '%s' --answer", value, self);
-    else snprintf(command, sizeof command, "unset TRN_ISA; '%s' --answer", self);
+    if (value)
+        snprintf(command, sizeof command, "TRN_ISA='%s' '%s' --answer", value, self);
+    else
+        snprintf(command, sizeof command, "unset TRN_ISA; '%s' --answer", self);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     line[0] = 0;
@@ -362,6 +363,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_environment_is_obeyed),
         cmocka_unit_test(a_wrong_environment_is_an_error),
     };
-    return cmocka_run_group_tests_name("base", tests, NULL, NULL) + base_parse() + base_workspace() +
-           base_hosts() + base_fit();
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL) + base_parse() + base_workspace() + base_hosts() +
+           base_fit();
 }

@@ -34,8 +34,7 @@ typedef struct curve {
 static trn_status kinked(void *user, const double *number, double *predicted)
 {
     const curve *c = user;
-    for (int i = 0; i < c->count; i++)
-        predicted[i] = number[0] + fmax(c->x[i] / number[1], sqrt(c->x[i]) / number[2]);
+    for (int i = 0; i < c->count; i++) predicted[i] = number[0] + fmax(c->x[i] / number[1], sqrt(c->x[i]) / number[2]);
     return TRN_OK;
 }
 
@@ -52,8 +51,14 @@ static void fits(void **state)
         double truth[3], number[3] = { 1, 1, 1 };
         for (int k = 0; k < 3; k++) truth[k] = pow(10, cases_below(&rng, 1000) / 2000.0 - 0.25);
         kinked(&c, truth, measured);
-        const trn_fit_args args = { .model = kinked, .user = &c, .numbers = 3, .samples = 24, .measured = measured,
-                                    .low = low, .high = high, .error = &error };
+        const trn_fit_args args = { .model = kinked,
+                                    .user = &c,
+                                    .numbers = 3,
+                                    .samples = 24,
+                                    .measured = measured,
+                                    .low = low,
+                                    .high = high,
+                                    .error = &error };
         assert_int_equal(trn_fit(&args, number), TRN_OK);
         double again[24], worst = 0;
         kinked(&c, number, again);
@@ -73,8 +78,14 @@ static void fits_keep_what_they_must(void **state)
     const double low[] = { 1e-3, 0.9, 1e-3 }, high[] = { 1e3, 1e3, 1e3 }, truth[] = { 2, 0.1, 1e3 };
     curve c = { x, 4 };
     kinked(&c, truth, measured);
-    trn_fit_args args = { .model = kinked, .user = &c, .numbers = 2, .samples = 4, .measured = measured, .low = low,
-                          .high = high, .error = &error };
+    trn_fit_args args = { .model = kinked,
+                          .user = &c,
+                          .numbers = 2,
+                          .samples = 4,
+                          .measured = measured,
+                          .low = low,
+                          .high = high,
+                          .error = &error };
     args.numbers = 3;
     measured[3] *= 100;
     args.leave_out = 4;
@@ -303,8 +314,9 @@ static void no_effect(void **state)
     a = (trn_collective_args){ .net = &ring, .op = TRN_ALL_REDUCE, .bytes = 1 << 20 };
     assert_int_equal(trn_collective_cost(&a, &with), TRN_OK);
     near(with.expected_s, with.time_s, 0, "a custom network");
-    a = (trn_collective_args){ .net = &trn2, .op = TRN_ALL_REDUCE, .bytes = 1 << 20, .ranks_per_chip = 4,
-                               .uncalibrated = true };
+    a = (trn_collective_args){
+        .net = &trn2, .op = TRN_ALL_REDUCE, .bytes = 1 << 20, .ranks_per_chip = 4, .uncalibrated = true
+    };
     assert_int_equal(trn_collective_cost(&a, &with), TRN_OK);
     assert_true(with.launch_s <= 0 && with.steps > 0);
 }
@@ -324,9 +336,10 @@ static void releases(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fits),      cmocka_unit_test(fits_keep_what_they_must), cmocka_unit_test(round_trip),
-        cmocka_unit_test(fit_refusals), cmocka_unit_test(files),                 cmocka_unit_test(published),
-        cmocka_unit_test(no_effect), cmocka_unit_test(releases),
+        cmocka_unit_test(fits),       cmocka_unit_test(fits_keep_what_they_must),
+        cmocka_unit_test(round_trip), cmocka_unit_test(fit_refusals),
+        cmocka_unit_test(files),      cmocka_unit_test(published),
+        cmocka_unit_test(no_effect),  cmocka_unit_test(releases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,13 +10,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-
 #include "trnmath/data/cast.h"
 #include "twin/cases.h"
 #include "twin/host.h"
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
-
 
 /* ---- what is cast: all formats, and configurable FP8 from one end of its biases to the other ---- */
 
@@ -164,8 +162,7 @@ static void fields_at_their_thresholds(void **state)
         for (int i = PLAIN; i < ENCODINGS; i++) {
             const trn_format_info f = row_of(row);
             const trni_encoding how = encoding_of(i);
-            const int low = f.kind == TRN_KIND_FLOAT ? 127 - f.bias - 60 : 60,
-                      high = low + (1 << f.exponent_bits) + 70;
+            const int low = f.kind == TRN_KIND_FLOAT ? 127 - f.bias - 60 : 60, high = low + (1 << f.exponent_bits) + 70;
             for (int j = 0; j + 1 < count; j += 2) { /* exponents from far below the least code to a little above all */
                 const int exponent = low + cases_below(&rng, high - low);
                 const uint32_t most = highest_field(how), mantissa = cases_u32(&rng) >> (9 + cases_below(&rng, 20));

@@ -93,9 +93,8 @@ static void the_named_formats(void **state)
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         for (uint32_t code = 0; code < 256; code++)
-            CASES_EQUAL(cases_bits_of(trn_decode(row[i].format, code)),
-                        cases_bits_of(trn_cfp8_decode(row[i].c, code)), "%s code %02x",
-                        trn_format_name(row[i].format), (unsigned)code);
+            CASES_EQUAL(cases_bits_of(trn_decode(row[i].format, code)), cases_bits_of(trn_cfp8_decode(row[i].c, code)),
+                        "%s code %02x", trn_format_name(row[i].format), (unsigned)code);
         for (int k = 0; k < CASES_STRATIFIED; k += 11) {
             const float x = cases_float_of(cases_stratified(k));
             CASES_EQUAL(trn_encode(row[i].format, x, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0),

@@ -368,9 +368,13 @@ static void test_stages_of_a_hierarchy(void **state)
 {
     (void)state;
     static const trni_pattern inner[2][4][2] = {
-        { { TRNI_BOTH_WAYS, TRNI_BOTH_WAYS }, { TRNI_BOTH_WAYS, TRNI_BOTH_WAYS }, { TRNI_RING_UP, TRNI_RING_DOWN },
+        { { TRNI_BOTH_WAYS, TRNI_BOTH_WAYS },
+          { TRNI_BOTH_WAYS, TRNI_BOTH_WAYS },
+          { TRNI_RING_UP, TRNI_RING_DOWN },
           { TRNI_DIRECT, TRNI_DIRECT } },
-        { { TRNI_BOTH_WAYS, TRNI_BOTH_WAYS }, { TRNI_PAIRS_UP, TRNI_PAIRS_DOWN }, { TRNI_RING_UP, TRNI_RING_DOWN },
+        { { TRNI_BOTH_WAYS, TRNI_BOTH_WAYS },
+          { TRNI_PAIRS_UP, TRNI_PAIRS_DOWN },
+          { TRNI_RING_UP, TRNI_RING_DOWN },
           { TRNI_DIRECT, TRNI_DIRECT } },
     };
     const trn_topology net = two_rings(4, 4, TRN_WIRING_RING, 4);
@@ -400,10 +404,14 @@ static void test_stages_of_a_hierarchy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),    cmocka_unit_test(test_rules_after_numbers),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_one_switch),
-        cmocka_unit_test(test_names),    cmocka_unit_test(test_calibration),
-        cmocka_unit_test(test_busbw),    cmocka_unit_test(test_hierarchies),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_rules_after_numbers),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_one_switch),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_calibration),
+        cmocka_unit_test(test_busbw),
+        cmocka_unit_test(test_hierarchies),
         cmocka_unit_test(test_stages_of_a_hierarchy),
     };
     return cmocka_run_group_tests_name("collective rules", tests, NULL, NULL);

@@ -9,20 +9,25 @@
 static void same_bits_for_any_threads_and_isa(void **state)
 {
     (void)state;
-    static const struct { int to, from; trn_rounding rounding; int bits; int64_t n; bool transposed; } list[] = {
-        { BF16, F32, TRN_NEAREST_EVEN, 0, 300007, false }, { F16, F32, TRN_NEAREST_EVEN, 0, 300007, false },
-        { TF32, F32, TRN_NEAREST_EVEN, 0, 300007, false }, { F32, BF16, TRN_NEAREST_EVEN, 0, 300007, false },
-        { F32, F16, TRN_NEAREST_EVEN, 0, 300007, false },  { F32, TF32, TRN_NEAREST_EVEN, 0, 300007, false },
-        { F16, BF16, TRN_NEAREST_EVEN, 0, 300007, false }, { BF16, F32, TRN_STOCHASTIC, 0, 300007, false },
-        { BF16, F32, TRN_STOCHASTIC, 16, 300007, false },  { BF16, F32, TRN_STOCHASTIC, 8, 300007, false },
-        { TF32, F32, TRN_STOCHASTIC, 5, 300007, false },   { F16, F32, TRN_STOCHASTIC, 21, 200003, false },
+    static const struct {
+        int to, from;
+        trn_rounding rounding;
+        int bits;
+        int64_t n;
+        bool transposed;
+    } list[] = {
+        { BF16, F32, TRN_NEAREST_EVEN, 0, 300007, false },   { F16, F32, TRN_NEAREST_EVEN, 0, 300007, false },
+        { TF32, F32, TRN_NEAREST_EVEN, 0, 300007, false },   { F32, BF16, TRN_NEAREST_EVEN, 0, 300007, false },
+        { F32, F16, TRN_NEAREST_EVEN, 0, 300007, false },    { F32, TF32, TRN_NEAREST_EVEN, 0, 300007, false },
+        { F16, BF16, TRN_NEAREST_EVEN, 0, 300007, false },   { BF16, F32, TRN_STOCHASTIC, 0, 300007, false },
+        { BF16, F32, TRN_STOCHASTIC, 16, 300007, false },    { BF16, F32, TRN_STOCHASTIC, 8, 300007, false },
+        { TF32, F32, TRN_STOCHASTIC, 5, 300007, false },     { F16, F32, TRN_STOCHASTIC, 21, 200003, false },
         { BF16, F32, TRN_NEAREST_EVEN, 0, 401 * 701, true }, { BF16, F32, TRN_STOCHASTIC, 0, 401 * 701, true },
-        { BF16, F32, TRN_NEAREST_EVEN, 0, 4500001, false }, { F32, F16, TRN_NEAREST_EVEN, 0, 2500001, false },
-        { BF16, F32, TRN_STOCHASTIC, 0, 4500001, false },
-        { E4M3, F32, TRN_NEAREST_EVEN, 0, 300007, false },   { E4M3, F32, TRN_STOCHASTIC, 0, 300007, false },
-        { E5M2, E4M3, TRN_NEAREST_EVEN, 0, 300007, false },  { F32, E4M3, TRN_NEAREST_EVEN, 0, 2500001, false },
-        { E4M3, BF16, TRN_NEAREST_EVEN, 0, 8500001, false }, { I8, F32, TRN_NEAREST_EVEN, 0, 300007, false },
-        { E5M2, F32, TRN_TOWARD_ZERO, 0, 401 * 701, true },
+        { BF16, F32, TRN_NEAREST_EVEN, 0, 4500001, false },  { F32, F16, TRN_NEAREST_EVEN, 0, 2500001, false },
+        { BF16, F32, TRN_STOCHASTIC, 0, 4500001, false },    { E4M3, F32, TRN_NEAREST_EVEN, 0, 300007, false },
+        { E4M3, F32, TRN_STOCHASTIC, 0, 300007, false },     { E5M2, E4M3, TRN_NEAREST_EVEN, 0, 300007, false },
+        { F32, E4M3, TRN_NEAREST_EVEN, 0, 2500001, false },  { E4M3, BF16, TRN_NEAREST_EVEN, 0, 8500001, false },
+        { I8, F32, TRN_NEAREST_EVEN, 0, 300007, false },     { E5M2, F32, TRN_TOWARD_ZERO, 0, 401 * 701, true },
     };
     static const int threads[] = { 1, 2, 3, 7 }, offset[] = { 0, 2, 1, 3 };
     static unsigned char in[4500001 * 4], out[4500001 * 4 + 8];
@@ -85,7 +90,8 @@ static void the_floating_point_environment_does_not_matter(void **state)
                     host_leave();
                     assert_int_equal(status, TRN_OK);
                     const size_t bytes = (size_t)(n * to->bytes);
-                    if (m == 0) memcpy(plain, out, bytes);
+                    if (m == 0)
+                        memcpy(plain, out, bytes);
                     else if (memcmp(plain, out, bytes) != 0)
                         fail_msg("%s to %s, isa %s: the environment %d changes the bits", from->name, to->name,
                                  trn_isa_text(a.isa), m);
@@ -164,7 +170,7 @@ static void overlaps_are_refused_unless_in_place(void **state)
 {
     (void)state;
     trn_convert_args a = good();
-    a.src.data = memory + 4, refuse(a, TRN_EINVAL, "overlaps"); /* shifted */
+    a.src.data = memory + 4, refuse(a, TRN_EINVAL, "overlaps");         /* shifted */
     a = good(), a.src.data = memory, refuse(a, TRN_EINVAL, "overlaps"); /* another element size */
     a = good(), a.src.format = TRN_F16, a.src.data = memory + 1, refuse(a, TRN_EINVAL, "overlaps"); /* half */
     a = good(), a.src.format = TRN_F16, a.src.data = memory;

@@ -42,8 +42,10 @@ static void put(trn_tensor t, int64_t p, int64_t f, float x)
     uint16_t half;
     memcpy(&word, &x, sizeof word);
     half = (uint16_t)(word >> 16);
-    if (t.format == TRN_F32) memcpy(at(t, p, f), &x, sizeof x);
-    else memcpy(at(t, p, f), &half, sizeof half);
+    if (t.format == TRN_F32)
+        memcpy(at(t, p, f), &x, sizeof x);
+    else
+        memcpy(at(t, p, f), &half, sizeof half);
 }
 
 /* A tile of small whole numbers, which every format here holds. */
@@ -70,8 +72,10 @@ static void name_offset(trn_tensor index, int64_t p, int64_t c, int offset)
 {
     const uint16_t half = (uint16_t)offset;
     const uint32_t word = (uint32_t)offset;
-    if (index.format == TRN_U16) memcpy(at(index, p, c), &half, sizeof half);
-    else memcpy(at(index, p, c), &word, sizeof word);
+    if (index.format == TRN_U16)
+        memcpy(at(index, p, c), &half, sizeof half);
+    else
+        memcpy(at(index, p, c), &word, sizeof word);
 }
 
 /* Offsets below `most`; with `apart` no group names one twice. */
@@ -160,9 +164,11 @@ static void prepare(shapes *s, trn_format format, trn_space space, bool gathers,
         in.rows = trn_tensor_slice(trn_tensor_2d(TRN_F32, in.number, 128, 512), 0, 0, s->partitions);
         in.rows = trn_tensor_slice(in.rows, 1, 0, s->count);
     }
-    if (scatters) gather(&out, s->dst, s->dst_index, written, 16);
-    else out.rows = trn_tensor_slice(trn_tensor_slice(trn_tensor_2d(TRN_F32, out.number, 128, 512), 0, 0,
-                                                      s->partitions), 1, 0, written);
+    if (scatters)
+        gather(&out, s->dst, s->dst_index, written, 16);
+    else
+        out.rows = trn_tensor_slice(trn_tensor_slice(trn_tensor_2d(TRN_F32, out.number, 128, 512), 0, 0, s->partitions),
+                                    1, 0, written);
     if (!scatters)
         for (int p = 0; p < s->partitions; p++)
             for (int i = 0; i < written; i++) out.number[p][i] = number(s->dst, p, i);
@@ -181,16 +187,16 @@ static void settle(const shapes *s, bool scatters)
 }
 
 /* Runs it twice: on the core through views, without one on packed rows. */
-#define BOTH(name, ...)                                                                              \
-    do {                                                                                             \
-        trn_##name##_args a = { __VA_ARGS__ };                                                       \
-        a.generation = TRN_TRAINIUM3;                                                                \
-        trn_##name##_args b = a;                                                                     \
-        trn_core_##name(&core, &a);                                                                  \
-        b.dst = out.rows;                                                                            \
-        b.SOURCE = in.rows;                                                                          \
-        assert_int_equal(trn_##name(&b), TRN_OK);                                                    \
-        settle(&s, scatters);                                                                        \
+#define BOTH(name, ...)                                                                                                \
+    do {                                                                                                               \
+        trn_##name##_args a = { __VA_ARGS__ };                                                                         \
+        a.generation = TRN_TRAINIUM3;                                                                                  \
+        trn_##name##_args b = a;                                                                                       \
+        trn_core_##name(&core, &a);                                                                                    \
+        b.dst = out.rows;                                                                                              \
+        b.SOURCE = in.rows;                                                                                            \
+        assert_int_equal(trn_##name(&b), TRN_OK);                                                                      \
+        settle(&s, scatters);                                                                                          \
     } while (0)
 
 static void elementwise(void **state)
@@ -236,7 +242,10 @@ static void two_inputs_and_predicates(void **state)
         const bool gathers = round & 1, scatters = round & 2;
         prepare(&s, TRN_F32, TRN_SPACE_SBUF, gathers, scatters, 0);
         const trn_tensor other = numbers(TRN_SPACE_SBUF, "other", TRN_F32, s.partitions, s.count);
-        const trn_tensor_tensor_args sum = { .dst = s.to, .data1 = s.from, .data2 = other, .op = TRN_ALU_SUBTRACT,
+        const trn_tensor_tensor_args sum = { .dst = s.to,
+                                             .data1 = s.from,
+                                             .data2 = other,
+                                             .op = TRN_ALU_SUBTRACT,
                                              .engine = round & 4 ? TRN_ENGINE_GPSIMD : TRN_ENGINE_VECTOR };
         trn_core_tensor_tensor(&core, &sum);
         for (int p = 0; p < s.partitions; p++)
@@ -249,16 +258,19 @@ static void two_inputs_and_predicates(void **state)
             for (int f = 0; f < F; f++) *at(mask, p, f) = (char)below(2);
         trn_core_written(&core, mask);
         const trn_tensor chooses = gathers ? view(mask, s.src_index, s.count) : trn_tensor_slice(mask, 1, 0, s.count);
-        const trn_tensor_copy_predicated_args copy = { .dst = s.to, .src = s.src, .predicate = chooses,
-                                                       .reverse_pred = round & 4 };
+        const trn_tensor_copy_predicated_args copy = {
+            .dst = s.to, .src = s.src, .predicate = chooses, .reverse_pred = round & 4
+        };
         trn_core_tensor_copy_predicated(&core, &copy);
         fine();
         for (int p = 0; p < s.partitions; p++)
             for (int i = 0; i < s.count; i++) {
                 const int64_t f = gathers ? offset_of(s.src_index, p, i, 16) : i;
                 if ((*at(mask, p, f) != 0) == ((round & 4) != 0)) continue;
-                if (scatters) out.all[p][offset_of(s.dst_index, p, i, 16)] = number(s.src, p, i);
-                else out.number[p][i] = number(s.src, p, i);
+                if (scatters)
+                    out.all[p][offset_of(s.dst_index, p, i, 16)] = number(s.src, p, i);
+                else
+                    out.number[p][i] = number(s.src, p, i);
             }
         for (int p = 0; p < s.partitions; p++)
             for (int f = 0; f < s.dst.shape[1]; f++)
@@ -283,7 +295,8 @@ static void products(void **state)
             for (int f = 0; f < c.shape[1]; f++) out.all[p][f] = number(c, p, f);
         const trn_nc_matmul_args args = { .dst = round & 4 ? view(c, ci, n) : c,
                                           .stationary = round & 1 ? view(a, ai, m) : a,
-                                          .moving = round & 2 ? view(b, bi, n) : b, .accumulate = add };
+                                          .moving = round & 2 ? view(b, bi, n) : b,
+                                          .accumulate = add };
         trn_core_nc_matmul(&core, &args);
         fine();
         for (int i = 0; i < m; i++)
@@ -329,8 +342,9 @@ static void mx_products(void **state)
     const trn_indirect_args words = { .data = trn_tensor_split(codes, 1, 4), .index = index, .count = N, .inner = 4 };
     const trn_tensor x = trn_core_indirect(&core, &words);
     const trn_tensor s = view(trn_tensor_slice(scales, 0, 4, P - 4), index, N);
-    const trn_nc_matmul_mx_args args = { .dst = sums, .stationary = x, .moving = x, .stationary_scale = s,
-                                         .moving_scale = s };
+    const trn_nc_matmul_mx_args args = {
+        .dst = sums, .stationary = x, .moving = x, .stationary_scale = s, .moving_scale = s
+    };
     trn_core_nc_matmul_mx(&core, &args);
     trn_nc_matmul_mx_args plain = args;
     plain.dst = whole;
@@ -350,7 +364,7 @@ static void mx_products(void **state)
     half.moving_scale = plain.moving_scale;
     trn_core_nc_matmul_mx(&core, &half);
     told("instruction 3, nc_matmul_mx: moving and moving_scale are one tensor: both are indirect views by the same "
-           "index, or neither is");
+         "index, or neither is");
 }
 
 /* ---- defaults ---- */
@@ -464,8 +478,9 @@ static void operands_that_cannot_be(void **state)
     told("instruction 0, tensor_copy: src is an indirect view, which engine gpsimd does not follow here");
 
     data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16, 16);
-    const trn_tensor_tensor_args sum = { .dst = dst, .data1 = dst, .data2 = view(data, row_of(0), 16),
-                                         .op = TRN_ALU_ADD };
+    const trn_tensor_tensor_args sum = {
+        .dst = dst, .data1 = dst, .data2 = view(data, row_of(0), 16), .op = TRN_ALU_ADD
+    };
     trn_core_tensor_tensor(&core, &sum);
     told("instruction 0, tensor_tensor: data2 is an indirect view, which this operand cannot be");
 
@@ -513,8 +528,9 @@ static void operands_that_cannot_be(void **state)
     copy(view(data, row_of(0), 16), dst, TRN_ENGINE_SCALAR);
     told("instruction 0, tensor_copy: dst is an indirect view of PSUM, where ScalarE cannot scatter");
 
-    const trn_core_tile_args lower = { .name = "lower", .format = TRN_U16, .rank = 2, .shape = { 16, 1 },
-                                       .start_partition = 32 };
+    const trn_core_tile_args lower = {
+        .name = "lower", .format = TRN_U16, .rank = 2, .shape = { 16, 1 }, .start_partition = 32
+    };
     data = numbers(TRN_SPACE_SBUF, "data", TRN_F32, 16, 64), dst = tile("dst", 16, 16);
     copy(dst, view(data, trn_core_tile(&core, &lower), 16), TRN_ENGINE_VECTOR);
     told("instruction 0, tensor_copy: the index of src begins at partition 32; it begins where src does, at 0");
@@ -526,7 +542,7 @@ static void operands_that_cannot_be(void **state)
     const trn_tensor_scalar_args address = { .dst = dst, .data = view(data, row_of(0), 16), .op0 = TRN_ALU_ADD };
     trn_core_tensor_scalar(&core, &address);
     told("instruction 0, tensor_scalar: data and dst are 32-bit integers, and one of them is an indirect view: "
-           "addresses are not computed through one");
+         "addresses are not computed through one");
 }
 
 static void products_that_cannot_be(void **state)
@@ -538,7 +554,8 @@ static void products_that_cannot_be(void **state)
         const trn_tensor a = numbers(TRN_SPACE_SBUF, "a", format, 32, 64);
         const trn_tensor index = offsets(TRN_U16, 32, 1, 64, false, 32), v = view(a, index, 32);
         const trn_tensor whole = trn_tensor_slice(a, 1, 0, 32);
-        trn_nc_matmul_args args = { .dst = trn_core_psum(&core, "sum", format, 32, 32), .stationary = whole,
+        trn_nc_matmul_args args = { .dst = trn_core_psum(&core, "sum", format, 32, 32),
+                                    .stationary = whole,
                                     .moving = v };
         args.is_transpose = i == 0;
         args.tile_size.row = args.tile_size.column = args.tile_position.column = i == 1 ? 32 : 0;
@@ -547,7 +564,8 @@ static void products_that_cannot_be(void **state)
             "instruction 0, nc_matmul: moving is an indirect view; with is_transpose it cannot be",
             "instruction 0, nc_matmul: tile_position is 0, 32; with an indirect view it is 0, 0",
             "instruction 0, nc_matmul: moving is an indirect view of float32; through one TensorE takes float16, "
-            "bfloat16, float8_e4m3, float8_e4m3fn and float8_e5m2" };
+            "bfloat16, float8_e4m3, float8_e4m3fn and float8_e5m2"
+        };
         told(sentence[i]);
     }
 }

@@ -43,8 +43,13 @@ static int take(trni_memory *m, const char *name, int start, int partitions, int
 static void memories_are_as_large_as_published(void **state)
 {
     (void)state;
-    static const struct { trn_generation generation; int64_t sbuf; } row[] = {
-        { TRN_TRAINIUM1, 192 * 1024 }, { TRN_TRAINIUM2, 224 * 1024 }, { TRN_TRAINIUM3, 256 * 1024 },
+    static const struct {
+        trn_generation generation;
+        int64_t sbuf;
+    } row[] = {
+        { TRN_TRAINIUM1, 192 * 1024 },
+        { TRN_TRAINIUM2, 224 * 1024 },
+        { TRN_TRAINIUM3, 256 * 1024 },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         trni_memory m = fresh(row[i].generation, TRN_SPACE_SBUF);
@@ -82,8 +87,8 @@ static bool is_free(const owner_map *map, int q, int q_end, int64_t at, int64_t 
 static int64_t lowest(const owner_map *map, int q, int q_end, int64_t units)
 {
     for (int64_t at = 0; at + units <= map->units; at++) {
-        const bool whole = map->bank == 0 || (units > map->bank ? at % map->bank == 0
-                                                                : at / map->bank == (at + units - 1) / map->bank);
+        const bool whole = map->bank == 0 ||
+                           (units > map->bank ? at % map->bank == 0 : at / map->bank == (at + units - 1) / map->bank);
         if (whole && is_free(map, q, q_end, at, units)) return at;
     }
     return -1;
@@ -133,7 +138,9 @@ static void place_some(trn_generation generation, trn_space space, uint64_t seed
             live[k] = live[--lives];
             continue;
         }
-        static const struct { int start, most; } part[] = { { 0, 128 }, { 64, 64 }, { 32, 32 }, { 96, 32 }, { 0, 32 } };
+        static const struct {
+            int start, most;
+        } part[] = { { 0, 128 }, { 64, 64 }, { 32, 32 }, { 96, 32 }, { 0, 32 } };
         const int kind = cases_below(&seed, 5), most = part[kind].most;
         const int partitions = cases_one_in(&seed, 3) ? 1 + cases_below(&seed, most) : most;
         const int64_t bytes = 1 + cases_below(&seed, (int)m.partition_bytes / (1 << cases_below(&seed, 8)));
@@ -205,8 +212,10 @@ static void too_many_freed_pieces_of_a_byte(void **state)
         snprintf(name, sizeof name, "%d", b);
         const int tile = take(&m, name, 0, 32, 1);
         ready[b] = b % 7;
-        if (b == 0 || b == LIVE) live[b / LIVE] = tile;
-        else trni_memory_give(&m, tile, ready[b]);
+        if (b == 0 || b == LIVE)
+            live[b / LIVE] = tile;
+        else
+            trni_memory_give(&m, tile, ready[b]);
     }
     assert_int_equal(m.segments[0], TRNI_SEGMENTS - 2);
     int pieces = 0;
@@ -293,8 +302,10 @@ static void visit(const trni_memory *m, const trn_tensor *t, unsigned char *map,
         for (int i = 0; i < t->rank; i++) at += index[i] * t->stride[i] * bytes;
         for (int64_t k = at; k < at + bytes; k++) {
             const int64_t p = k / m->pitch, b = k % m->pitch;
-            if (set != LOOK) map[k] = (unsigned char)set;
-            else if (!map[k] && (*lost_p < 0 || p < *lost_p || (p == *lost_p && b < *lost_b))) *lost_p = p, *lost_b = b;
+            if (set != LOOK)
+                map[k] = (unsigned char)set;
+            else if (!map[k] && (*lost_p < 0 || p < *lost_p || (p == *lost_p && b < *lost_b)))
+                *lost_p = p, *lost_b = b;
         }
         int i = t->rank - 1;
         for (; i >= 0 && ++index[i] == t->shape[i]; i--) index[i] = 0;

@@ -138,12 +138,16 @@ static bool step_copy(window dst, window src)
 static bool step_scaled(window dst, window src) /* a number per partition, too */
 {
     const window column = { COLUMN, 0, 0, src.rows, 1 };
-    const trn_tensor_scalar_args one = { .dst = view(dst), .data = view(src), .op0 = TRN_ALU_MULTIPLY,
-                                         .operand0_tile = view(column) };
-    const trn_activation_args other = { .dst = view(dst), .src = view(src), .op = TRN_ACT_COPY,
-                                        .scale_tile = view(column) };
-    if (below(2)) trn_core_tensor_scalar(&core, &one);
-    else trn_core_activation(&core, &other);
+    const trn_tensor_scalar_args one = {
+        .dst = view(dst), .data = view(src), .op0 = TRN_ALU_MULTIPLY, .operand0_tile = view(column)
+    };
+    const trn_activation_args other = {
+        .dst = view(dst), .src = view(src), .op = TRN_ACT_COPY, .scale_tile = view(column)
+    };
+    if (below(2))
+        trn_core_tensor_scalar(&core, &one);
+    else
+        trn_core_activation(&core, &other);
     carry(dst, src, false);
     for (int k = 0; k < dst.rows * dst.columns; k++)
         *flag_of(dst, k) = *flag_of(dst, k) && flag[COLUMN][k / dst.columns][0];
@@ -156,8 +160,10 @@ static bool step_pair(window dst, window x, window y)
     const trn_tensor sums[2] = { view(x), view(y) };
     const trn_tensor_tensor_args vector = { .dst = view(dst), .data1 = sums[0], .data2 = sums[1], .op = TRN_ALU_ADD };
     const trn_dma_compute_args dma = { .dst = view(dst), .srcs = sums, .count = 2 };
-    if (below(2)) trn_core_tensor_tensor(&core, &vector);
-    else trn_core_dma_compute(&core, &dma);
+    if (below(2))
+        trn_core_tensor_tensor(&core, &vector);
+    else
+        trn_core_dma_compute(&core, &dma);
     for (int k = 0; k < x.rows * x.columns; k++) old[k] = *flag_of(x, k) && *flag_of(y, k);
     for (int k = 0; k < x.rows * x.columns; k++) *flag_of(dst, k) = old[k];
     return true;
@@ -169,17 +175,20 @@ static bool step_transpose(window src, int by)
     const trn_vector_transpose_args vector = { .dst = view(dst), .data = view(src) };
     const trn_nc_transpose_args tensor = { .dst = view(dst), .data = view(src) };
     const trn_dma_transpose_args dma = { .dst = view(dst), .src = view(src) };
-    if (by == 0) trn_core_vector_transpose(&core, &vector);
-    else if (by == 1) trn_core_nc_transpose(&core, &tensor);
-    else trn_core_dma_transpose(&core, &dma);
+    if (by == 0)
+        trn_core_vector_transpose(&core, &vector);
+    else if (by == 1)
+        trn_core_nc_transpose(&core, &tensor);
+    else
+        trn_core_dma_transpose(&core, &dma);
     carry(dst, src, true);
     return true;
 }
 
 static bool step_dma(window src) /* any partitions, and any shape of as many elements */
 {
-    window dst = below(2) ? some((src.tile + 1) % 3, src.rows, src.columns)
-                          : some((src.tile + 1) % 3, src.columns, src.rows);
+    window dst =
+        below(2) ? some((src.tile + 1) % 3, src.rows, src.columns) : some((src.tile + 1) % 3, src.columns, src.rows);
     dst.p = below(N - dst.rows + 1);
     src.p = below(N - src.rows + 1);
     const trn_dma_copy_args args = { .dst = view(dst), .src = view(src) };
@@ -216,8 +225,9 @@ static bool step_predicated(window dst, window src)
         trn_core_written(&core, bits);
         for (int k = 0; k < src.rows * src.columns; k++) *flag_of(predicate, k) = true;
     }
-    const trn_tensor_copy_predicated_args args = { .dst = view(dst), .src = view(src), .predicate = bits,
-                                                   .reverse_pred = reverse };
+    const trn_tensor_copy_predicated_args args = {
+        .dst = view(dst), .src = view(src), .predicate = bits, .reverse_pred = reverse
+    };
     const bool legal = complete(predicate);
     trn_core_tensor_copy_predicated(&core, &args);
     for (int k = 0; k < src.rows * src.columns && legal; k++)
@@ -324,7 +334,9 @@ static void tiles(void)
     for (int t = 0; t < TILES; t++) /* most of it is written */
         if (t != PREDICATE)
             step_memset((window){ t, 0, 0, below(4) ? N : below(N) + 1,
-                                  t == COLUMN ? 1 : below(2) ? N : below(N) + 1 });
+                                  t == COLUMN ? 1
+                                  : below(2)  ? N
+                                              : below(N) + 1 });
 }
 
 static void random_programs_agree_with_a_model_of_elements(void **state)
@@ -366,8 +378,8 @@ static void turn(trn_tensor dst, trn_tensor src)
 
 static void store(trn_tensor src, int rows)
 {
-    const trn_dma_copy_args args = { .dst = trn_tensor_slice(host, 0, 0, rows), .src = trn_tensor_slice(src, 0, 0,
-                                                                                                        rows) };
+    const trn_dma_copy_args args = { .dst = trn_tensor_slice(host, 0, 0, rows),
+                                     .src = trn_tensor_slice(src, 0, 0, rows) };
     trn_core_dma_copy(&core, &args);
 }
 
@@ -405,8 +417,10 @@ static void the_sentence_tells_the_way(void **state)
     x = sbuf("x"), y = sbuf("y"), t = sbuf("t");
     set(trn_tensor_slice(x, 1, 0, 8));
     set(trn_tensor_slice(y, 1, 8, 8));
-    const trn_tensor_tensor_args add = { .dst = trn_tensor_slice(t, 1, 0, 8), .data1 = trn_tensor_slice(x, 1, 8, 8),
-                                         .data2 = trn_tensor_slice(y, 1, 8, 8), .op = TRN_ALU_ADD };
+    const trn_tensor_tensor_args add = { .dst = trn_tensor_slice(t, 1, 0, 8),
+                                         .data1 = trn_tensor_slice(x, 1, 8, 8),
+                                         .data2 = trn_tensor_slice(y, 1, 8, 8),
+                                         .op = TRN_ALU_ADD };
     trn_core_tensor_tensor(&core, &add);
     store(t, N);
     expect("instruction 3, dma_copy: src reads partition 0, element 0 of 't', which nothing has written (instruction "
@@ -446,8 +460,9 @@ static void what_counts_is_refused(void **state)
         const trn_tensor acc = trn_core_psum(&core, "acc", TRN_F32, N, N);
         const trn_range_select_args range = { .dst = y, .on_true_tile = x, .bound0 = one, .bound1 = one };
         const trn_dropout_args drop = { .dst = y, .data = y, .prob_tile = one };
-        const trn_activation_args in_registers = { .dst = y, .src = x, .op = TRN_ACT_COPY,
-                                                   .reduce_cmd = TRN_REDUCE_CMD_RESET_REDUCE };
+        const trn_activation_args in_registers = {
+            .dst = y, .src = x, .op = TRN_ACT_COPY, .reduce_cmd = TRN_REDUCE_CMD_RESET_REDUCE
+        };
         const trn_activation_args goes_on = {
             .dst = y, .src = x, .op = TRN_ACT_COPY, .reduce_res = one, .reduce_cmd = TRN_REDUCE_CMD_REDUCE
         };
@@ -640,8 +655,9 @@ static void two_cores_share_what_was_written(void **state)
 static void a_tile_without_poison_takes_it(void **state)
 {
     (void)state;
-    const trn_core_tile_args loose = { .name = "loose", .format = TRN_F32, .rank = 2, .shape = { N, N },
-                                       .no_poison = true };
+    const trn_core_tile_args loose = {
+        .name = "loose", .format = TRN_F32, .rank = 2, .shape = { N, N }, .no_poison = true
+    };
     furnish();
     const trn_tensor x = sbuf("x"), y = trn_core_tile(&core, &loose), z = sbuf("z");
     copy(y, x);

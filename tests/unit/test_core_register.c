@@ -18,8 +18,9 @@ static void set(trn_tensor t, float value)
 
 static void add(trn_tensor t, float value)
 {
-    const trn_tensor_scalar_args args = { .dst = t, .data = t, .op0 = TRN_ALU_ADD, .operand0 = value,
-                                          .engine = TRN_ENGINE_VECTOR };
+    const trn_tensor_scalar_args args = {
+        .dst = t, .data = t, .op0 = TRN_ALU_ADD, .operand0 = value, .engine = TRN_ENGINE_VECTOR
+    };
     trn_core_tensor_scalar(&core, &args);
 }
 
@@ -88,8 +89,8 @@ static void formats(void **state)
     static const struct {
         trn_format format;
         int32_t from, to; /* stored, loaded */
-    } row[] = { { TRN_I8, -3, -3 },        { TRN_I8, 200, -56 },     { TRN_U8, -1, 255 },
-                { TRN_I16, -300, -300 },   { TRN_I16, 65535, -1 },   { TRN_U16, -1, 65535 },
+    } row[] = { { TRN_I8, -3, -3 },          { TRN_I8, 200, -56 },   { TRN_U8, -1, 255 },
+                { TRN_I16, -300, -300 },     { TRN_I16, 65535, -1 }, { TRN_U16, -1, 65535 },
                 { TRN_I32, -70000, -70000 }, { TRN_U32, -5, -5 },    { TRN_I32, 16777217, 16777217 } };
     begin(TRN_TRAINIUM2);
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
@@ -137,7 +138,8 @@ static void who_waits(void **state)
     const trn_memset_args zero = { .dst = x, .value = 0, .engine = TRN_ENGINE_GPSIMD };
     trn_core_memset(&core, &zero);
     assert_true(near(starts(TRN_ENGINE_GPSIMD), r.ready_s + cycles(64)));
-    const trn_activation_args free_runner = { .dst = trn_core_sbuf(&core, "y", TRN_F32, 128, 8), .op = TRN_ACT_COPY,
+    const trn_activation_args free_runner = { .dst = trn_core_sbuf(&core, "y", TRN_F32, 128, 8),
+                                              .op = TRN_ACT_COPY,
                                               .src = trn_core_sbuf(&core, "z", TRN_F32, 128, 8) };
     trn_core_activation(&core, &free_runner);
     assert_true(starts(TRN_ENGINE_SCALAR) == 0); /* it depends on nothing: its flow does not */

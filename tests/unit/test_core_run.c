@@ -36,7 +36,9 @@ static void a_core_takes_the_memory_that_it_asks_for(void **state)
 static void tiles_that_no_machine_has_are_refused(void **state)
 {
     (void)state;
-    static const struct { trn_core_tile_args args; const char *sentence;
+    static const struct {
+        trn_core_tile_args args;
+        const char *sentence;
     } row[] = {
         { { .name = "x", .format = TRN_F32, .rank = 2, .shape = { 129, 4 } },
           "tile 'x' has 129 partitions; there are 128" },
@@ -119,15 +121,17 @@ static void fail_and_touch(trn_generation generation, trn_space space)
     trn_core own;
     assert_int_equal(trn_core_begin(&own, &args), TRN_OK);
     const int64_t most = own.memory[space].partition_bytes;
-    const trn_core_tile_args all = { .space = space, .name = "all", .format = TRN_U8, .rank = 2,
-                                     .shape = { 128, most } };
+    const trn_core_tile_args all = {
+        .space = space, .name = "all", .format = TRN_U8, .rank = 2, .shape = { 128, most }
+    };
     const trn_tensor first = trn_core_tile(&own, &all), lost = trn_core_tile(&own, &all); /* no room */
     const trn_error failure = own.failure;
     assert_int_equal(failure.status, TRN_ELIMIT);
     assert_ptr_equal(lost.data, first.data);
     assert_int_equal(touch_all(lost, &own, space), 128 * most);
-    const trn_core_tile_args deep = { .space = space, .format = TRN_BF16, .rank = 5, .shape = { 97, 2, 3, 5, 7 },
-                                      .start_partition = 32 };
+    const trn_core_tile_args deep = {
+        .space = space, .format = TRN_BF16, .rank = 5, .shape = { 97, 2, 3, 5, 7 }, .start_partition = 32
+    };
     const trn_tensor five = trn_core_tile(&own, &deep);
     assert_int_equal(five.rank, 5);
     assert_int_equal(touch_all(five, &own, space), 97 * 210);

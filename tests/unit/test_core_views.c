@@ -60,7 +60,8 @@ static void strides_that_are_never_taken_may_be_any_number(void **unused)
     end(&core);
 
     float sum[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-    const trn_dma_copy_args add = { .dst = trn_tensor_2d(TRN_F32, sum, 2, 4), .src = view3(1, 2, 4, far, 4, 1),
+    const trn_dma_copy_args add = { .dst = trn_tensor_2d(TRN_F32, sum, 2, 4),
+                                    .src = view3(1, 2, 4, far, 4, 1),
                                     .accumulate = true };
     assert_int_equal(trn_dma_copy(&add), TRN_OK);
     for (int i = 0; i < 8; i++) assert_true(sum[i] == (float)i + 1);

@@ -94,8 +94,7 @@ static void test_all_reduce_is_the_host_functions(void **state)
             s.rounding = r ? TRN_STOCHASTIC : TRN_NEAREST_EVEN;
             run(&args, reduces, &s);
             sums_of(&cores, &s, all, 8, chip, 4, 0, expected);
-            for (int k = 0; k < RANKS; k++)
-                assert_memory_equal(s.code[k], expected, N * trn_format_bytes(format[f]));
+            for (int k = 0; k < RANKS; k++) assert_memory_equal(s.code[k], expected, N * trn_format_bytes(format[f]));
             trn_cores_end(&cores);
 
             s.group.rank = lists;
@@ -308,8 +307,8 @@ static void test_permutes(void **state)
     const int lists[] = { 0, 2, 4, 6, 7, 5, 3, 1 };
     for (int channel = 0; channel < 3; channel++)
         for (int kind = 0; kind < 4; kind++) {
-            m = begin_moves(kind / 2 ? trn_cores_collective_permute_implicit_reduce
-                                     : trn_cores_collective_permute_implicit, 4, 4);
+            m = begin_moves(
+                kind / 2 ? trn_cores_collective_permute_implicit_reduce : trn_cores_collective_permute_implicit, 4, 4);
             m->sbuf = kind == 1;
             m->args.replica_group.rank = lists;
             m->args.replica_group.count = 4;

@@ -66,10 +66,10 @@ static void one_instruction(void **state)
         { TRN_TRAINIUM3, TRN_F8_E4M3FN, 128, 512, 512, 512, 2.4 }, /* MX: K of 512 at once */
         { TRN_TRAINIUM3, TRN_F4_E2M1, 128, 512, 512, 512, 2.4 },
         { TRN_TRAINIUM3, TRN_BF16, 128, 4096, 128, 4096, 2.4 },
-        { TRN_TRAINIUM2, TRN_BF16, 1, 1, 1, 64, 2.4 },             /* the shortest instruction */
+        { TRN_TRAINIUM2, TRN_BF16, 1, 1, 1, 64, 2.4 }, /* the shortest instruction */
         { TRN_TRAINIUM2, TRN_F32, 1, 1, 1, 256, 2.4 },
         { TRN_TRAINIUM2, TRN_BF16, 64, 64, 64, 64, 2.4 },
-        { TRN_TRAINIUM2, TRN_BF16, 128, 128, 129, 256, 2.4 },      /* one row more is one tile more */
+        { TRN_TRAINIUM2, TRN_BF16, 128, 128, 129, 256, 2.4 }, /* one row more is one tile more */
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         const trn_core_cost cost = ask(row[i].generation, row[i].format, row[i].m, row[i].n, row[i].k);
@@ -222,9 +222,9 @@ static void near_the_peak(void **state)
         trn_format format;
         double peak, of_spec;
     } row[] = {
-        { TRN_TRAINIUM1, TRN_BF16, 91.75, 0.9658 },      { TRN_TRAINIUM1, TRN_F32, 22.94, 0.9658 },
-        { TRN_TRAINIUM2, TRN_BF16, 78.643, 0.9432 },     { TRN_TRAINIUM2, TRN_F8_E4M3, 157.29, 0.9686 },
-        { TRN_TRAINIUM2, TRN_F32, 19.661, 0.8690 },      { TRN_TRAINIUM3, TRN_BF16, 78.643, 0.9376 },
+        { TRN_TRAINIUM1, TRN_BF16, 91.75, 0.9658 },       { TRN_TRAINIUM1, TRN_F32, 22.94, 0.9658 },
+        { TRN_TRAINIUM2, TRN_BF16, 78.643, 0.9432 },      { TRN_TRAINIUM2, TRN_F8_E4M3, 157.29, 0.9686 },
+        { TRN_TRAINIUM2, TRN_F32, 19.661, 0.8690 },       { TRN_TRAINIUM3, TRN_BF16, 78.643, 0.9376 },
         { TRN_TRAINIUM3, TRN_F8_E4M3FN, 314.57, 0.9998 },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
@@ -314,8 +314,8 @@ static void monotone_and_bounded(void **state)
     uint64_t seed = 22;
     for (int round = 0; round < 3000; round++) {
         const trn_generation g = (trn_generation)(TRN_TRAINIUM1 + cases_below(&seed, 3));
-        trn_matmul_cost_args args = question(g, formats[cases_below(&seed, 3)], some_size(&seed), some_size(&seed),
-                                             some_size(&seed));
+        trn_matmul_cost_args args =
+            question(g, formats[cases_below(&seed, 3)], some_size(&seed), some_size(&seed), some_size(&seed));
         args.accumulate = cases_one_in(&seed, 3);
         const trn_core_cost cost = answer(&args);
         assert_true(cost.time_s >= cost.tensor_s + cost.load_stationary_s);
@@ -607,7 +607,7 @@ static void packs_by_hand(void **state)
         { TRN_TRAINIUM2, TRN_BF16, 640, 2048, 65, 1, 5 * 2048, 5 * 2048 },
         { TRN_TRAINIUM1, TRN_BF16, 64, 2048, 64, 4, 2048, 512 },
         { TRN_TRAINIUM1, TRN_BF16, 128, 2048, 32, 2, 2048, 1024 },
-        { TRN_TRAINIUM2, TRN_F8_E4M3, 32, 2048, 64, 4, 2048, 512 },    /* double rows: 32 rows of PEs, no columns */
+        { TRN_TRAINIUM2, TRN_F8_E4M3, 32, 2048, 64, 4, 2048, 512 }, /* double rows: 32 rows of PEs, no columns */
         { TRN_TRAINIUM3, TRN_F4_E2M1, 32, 2048, 256, 2, 2048, 1024 },
         { TRN_TRAINIUM2, TRN_F32, 384, 4096, 32, 4, 3 * 4 * 4096, 3 * 4096 },
     };
@@ -733,10 +733,12 @@ static void refused(void **state)
         { { .a_format = TRN_BF16, .mode = TRN_MODE_DOUBLE_ROW }, TRN_EFORMAT, "double_row" },
         { { .a_format = TRN_BF16, .mode = TRN_MODE_MX }, TRN_EFORMAT, "mx" },
         { { .a_format = TRN_F8_E4M3, .mode = TRN_MODE_MX, .generation = TRN_TRAINIUM2 }, TRN_EUNSUPPORTED, "mx" },
-        { { .a_format = TRN_F8_E4M3, .mode = TRN_MODE_DOUBLE_ROW, .generation = TRN_TRAINIUM1 }, TRN_EUNSUPPORTED,
+        { { .a_format = TRN_F8_E4M3, .mode = TRN_MODE_DOUBLE_ROW, .generation = TRN_TRAINIUM1 },
+          TRN_EUNSUPPORTED,
           "double_row" },
         { { .a_format = TRN_I8, .b_format = TRN_BF16, .generation = TRN_TRAINIUM1 }, TRN_EFORMAT, "cannot meet" },
-        { { .a_format = TRN_BF16, .sparse_m = 4, .sparse_n = 16, .generation = TRN_TRAINIUM1 }, TRN_EUNSUPPORTED,
+        { { .a_format = TRN_BF16, .sparse_m = 4, .sparse_n = 16, .generation = TRN_TRAINIUM1 },
+          TRN_EUNSUPPORTED,
           "sparse" },
         { { .a_format = TRN_F32, .sparse_m = 4, .sparse_n = 16 }, TRN_EFORMAT, "sparse" },
         { { .a_format = TRN_BF16, .sparse_m = 8, .sparse_n = 16 }, TRN_EINVAL, "8:16" },
@@ -828,8 +830,8 @@ static void evenly_covers_everything(void **state)
     uint64_t seed = 24;
     for (int round = 0; round < 200; round++) {
         const trn_system_spec *spec = trn_system_spec_of((trn_system)cases_below(&seed, TRN_SYSTEM_COUNT));
-        trn_matmul_cost_args args = question(TRN_GENERATION_DEFAULT, TRN_BF16, some_size(&seed), some_size(&seed),
-                                             some_size(&seed));
+        trn_matmul_cost_args args =
+            question(TRN_GENERATION_DEFAULT, TRN_BF16, some_size(&seed), some_size(&seed), some_size(&seed));
         args.system = spec;
         const trn_system_cost cost = ask_system(&args);
         near(cost.cores_m * cost.cores_n, cost.cores, 0, "a grid of all cores");

@@ -184,8 +184,11 @@ static void a_transpose_has_a_priority(void **unused)
 {
     trn_error error = { TRN_OK, "" };
     (void)unused;
-    trn_dma_transpose_args a = { .generation = TRN_TRAINIUM3, .dst = trn_tensor_2d(TRN_U16, other, 2, 3),
-                                 .src = trn_tensor_2d(TRN_U16, table, 3, 2), .priority = 3, .error = &error };
+    trn_dma_transpose_args a = { .generation = TRN_TRAINIUM3,
+                                 .dst = trn_tensor_2d(TRN_U16, other, 2, 3),
+                                 .src = trn_tensor_2d(TRN_U16, table, 3, 2),
+                                 .priority = 3,
+                                 .error = &error };
     assert_int_equal(trn_dma_transpose(&a), TRN_OK);
     a.generation = TRN_TRAINIUM2;
     assert_int_equal(trn_dma_transpose(&a), TRN_EUNSUPPORTED);
@@ -251,7 +254,10 @@ static float hbm[16 * 8];
 static trn_status load(trn_tensor dst, trn_tensor value, trn_dge_mode mode, trn_oob_mode oob)
 {
     const trn_tensor of = trn_core_hbm(&core, "table", trn_tensor_2d(TRN_F32, hbm, 16, 8));
-    const trn_dma_copy_args a = { .dst = dst, .src = trn_tensor_slice(of, 0, 0, 3), .dge_mode = mode, .oob_mode = oob,
+    const trn_dma_copy_args a = { .dst = dst,
+                                  .src = trn_tensor_slice(of, 0, 0, 3),
+                                  .dge_mode = mode,
+                                  .oob_mode = oob,
                                   .src_offset = { value, of, 0 } };
     return trn_core_dma_copy(&core, &a);
 }
@@ -279,8 +285,7 @@ static void a_core_reads_the_offset_and_waits_for_it(void **unused)
     assert_true(ready_s > 0);
     assert_int_equal(load(x, at, TRN_DGE_UNKNOWN, TRN_OOB_ERROR), TRN_OK);
     for (int p = 0; p < 3; p++)
-        for (int f = 0; f < 8; f++)
-            assert_true(((float *)x.data)[p * x.stride[0] + f] == (float)((11 + p) * 8 + f));
+        for (int f = 0; f < 8; f++) assert_true(((float *)x.data)[p * x.stride[0] + f] == (float)((11 + p) * 8 + f));
     trn_core_report r;
     trn_core_report_of(&core, &r);
     const double moves_s = r.engine[TRN_ENGINE_DMA].busy_s; /* after the number, 600 ns of a generator and 1.3 us */
@@ -345,8 +350,9 @@ static void an_offset_lies_in_sbuf(void **unused)
     (void)unused;
     begin(TRN_TRAINIUM2);
     const trn_tensor x = trn_core_sbuf(&core, "x", TRN_F32, 3, 8);
-    assert_int_equal(load(x, trn_core_hbm(&core, "at", trn_tensor_2d(TRN_I32, &at, 1, 1)), TRN_DGE_UNKNOWN,
-                          TRN_OOB_ERROR), TRN_ELIMIT);
+    assert_int_equal(
+        load(x, trn_core_hbm(&core, "at", trn_tensor_2d(TRN_I32, &at, 1, 1)), TRN_DGE_UNKNOWN, TRN_OOB_ERROR),
+        TRN_ELIMIT);
     expect("instruction 0, dma_copy: src_offset.value 'at' lies in HBM; it has to be in SBUF");
     trn_core_end(&core);
 }

@@ -32,8 +32,8 @@ typedef struct kind {
 
 static float number(const kind *how)
 {
-    static const uint32_t others[] = { 0, 0x80000000u, 0x00010000u, 0x80400000u, 0x00000001u, 0x00800000u,
-                                       0x7f800000u, 0xff800000u, 0x7fc00000u, 0x7f7f0000u };
+    static const uint32_t others[] = { 0,           0x80000000u, 0x00010000u, 0x80400000u, 0x00000001u,
+                                       0x00800000u, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x7f7f0000u };
     if (how->odd && cases_one_in(&rng, how->odd)) return cases_float_of(others[cases_below(&rng, 10)]);
     if (zeros && cases_one_in(&rng, 9)) return cases_float_of(cases_one_in(&rng, 2) ? 0x80000000u : 0);
     const int exponent = how->least + cases_below(&rng, how->most - how->least + 1);
@@ -76,8 +76,7 @@ static void check(const kind *x, const kind *w, const char *what, int *spoilt)
     for (int i = 0; halves && i < M * K; i++) a[i] = cases_float_of((uint32_t)a16[i] << 16);
     for (int i = 0; halves && i < K * N; i++) b[i] = cases_float_of((uint32_t)b16[i] << 16);
     for (int i = 0; i < m; i++)
-        for (int j = 0; j < n; j++)
-            want[i * n + j] = element(i, j, turned ? 1 : N, turned ? K : 1, k, spoilt);
+        for (int j = 0; j < n; j++) want[i * n + j] = element(i, j, turned ? 1 : N, turned ? K : 1, k, spoilt);
     trn_matmul_args args = { .dst = trn_tensor_2d(TRN_F32, dst, m, n), .error = &error };
     args.a = trn_tensor_2d(format, halves ? (void *)a16 : (void *)a, m, k);
     args.a.stride[0] = K;
@@ -91,8 +90,8 @@ static void check(const kind *x, const kind *w, const char *what, int *spoilt)
         if (trn_matmul(&args) != TRN_OK) fail_msg("%s: %s", what, error.text);
         for (int i = 0; i < m * n; i++)
             if (cases_bits_of(dst[i]) != want[i])
-                fail_msg("%s, %s, %d x %d x %d: element %d is %08x, not %08x", what, trn_isa_text(args.isa), m, n, k,
-                         i, (unsigned)cases_bits_of(dst[i]), (unsigned)want[i]);
+                fail_msg("%s, %s, %d x %d x %d: element %d is %08x, not %08x", what, trn_isa_text(args.isa), m, n, k, i,
+                         (unsigned)cases_bits_of(dst[i]), (unsigned)want[i]);
     }
 }
 

@@ -37,13 +37,19 @@ static void tell_text(void *user, const char *text, size_t bytes)
 
 /* ---- the calls ---- */
 
-static const trn_model llama = { .name = "llama-3-8b", .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8,
-                                 .intermediate = 14336, .vocab = 128256 };
+static const trn_model llama = { .name = "llama-3-8b",
+                                 .layers = 32,
+                                 .hidden = 4096,
+                                 .heads = 32,
+                                 .kv_heads = 8,
+                                 .intermediate = 14336,
+                                 .vocab = 128256 };
 
 static trn_status product_cost(telling *t)
 {
-    const trn_matmul_cost_args args = { .generation = TRN_TRAINIUM2, .a_format = TRN_BF16, .m = 4093, .n = 771,
-                                        .k = 1023 };
+    const trn_matmul_cost_args args = {
+        .generation = TRN_TRAINIUM2, .a_format = TRN_BF16, .m = 4093, .n = 771, .k = 1023
+    };
     trn_core_cost cost;
     const trn_status status = trn_matmul_cost(&args, &cost);
     tell(t, cost.tflops), tell(t, cost.fraction_of_spec);
@@ -92,8 +98,9 @@ static trn_status cycles(telling *t)
 {
     const trn_engine_work work = { .rule = TRN_RULE_TENSOR_TENSOR, .generation = TRN_TRAINIUM2, .elements = 509 };
     const trn_dma_work transfer = { .generation = TRN_TRAINIUM2, .bytes = 123457, .run_bytes = 500 };
-    const trn_tensor_instruction step = { .generation = TRN_TRAINIUM2, .stationary_format = TRN_F8_E4M3, .k = 256,
-                                          .m = 128, .n = 511 };
+    const trn_tensor_instruction step = {
+        .generation = TRN_TRAINIUM2, .stationary_format = TRN_F8_E4M3, .k = 256, .m = 128, .n = 511
+    };
     const trn_tensor_sequence_args all = { .instruction = &step, .count = 1, .throttle = true };
     trn_engine_cost cost = { 0 };
     trn_dma_cost seconds = { 0 };

@@ -29,14 +29,15 @@ static void fill(float *x, int n, uint32_t seed)
 /* One of each kind of parallel region: blocks, tiles, tasks, panels, spans, devices. */
 static trn_status product(void)
 {
-    return trn_matmul(&(trn_matmul_args){ .a = trn_tensor_2d(TRN_F32, a, N, N), .b = trn_tensor_2d(TRN_F32, b, N, N),
+    return trn_matmul(&(trn_matmul_args){ .a = trn_tensor_2d(TRN_F32, a, N, N),
+                                          .b = trn_tensor_2d(TRN_F32, b, N, N),
                                           .dst = trn_tensor_2d(TRN_F32, c, N, N) });
 }
 
 static trn_status conversion(void)
 {
-    return trn_convert(&(trn_convert_args){ .dst = trn_tensor_1d(TRN_BF16, c, N * N),
-                                            .src = trn_tensor_1d(TRN_F32, a, N * N) });
+    return trn_convert(
+        &(trn_convert_args){ .dst = trn_tensor_1d(TRN_BF16, c, N * N), .src = trn_tensor_1d(TRN_F32, a, N * N) });
 }
 
 static trn_status block_scaling(void)
@@ -49,8 +50,8 @@ static trn_status block_scaling(void)
 
 static trn_status instruction(void)
 {
-    return trn_activation(&(trn_activation_args){ .dst = trn_tensor_2d(TRN_F32, c, 128, 2048), .op = TRN_ACT_EXP,
-                                                  .src = trn_tensor_2d(TRN_F32, a, 128, 2048) });
+    return trn_activation(&(trn_activation_args){
+        .dst = trn_tensor_2d(TRN_F32, c, 128, 2048), .op = TRN_ACT_EXP, .src = trn_tensor_2d(TRN_F32, a, 128, 2048) });
 }
 
 static trn_status collective(void)

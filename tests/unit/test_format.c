@@ -132,8 +132,9 @@ static void names(void **state)
                     { "fp4", TRN_F4_E2M1 },
                     { "ue8m0", TRN_F8_E8M0 },
                     { "i8", TRN_I8 } };
-    static const char *const refused[] = { "",       "fp8",  "float8", "fp8_e4m3", "fp6",
-                                           "torch.", "fp12", "BF-16",  "double" };
+    static const char *const refused[] = {
+        "", "fp8", "float8", "fp8_e4m3", "fp6", "torch.", "fp12", "BF-16", "double"
+    };
     for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) {
         trn_format format = TRN_FORMAT_UNSET;
         CASES_EQUAL(TRN_OK, trn_format_read(&format, known[i].name, NULL), "%s", known[i].name);

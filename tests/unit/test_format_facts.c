@@ -143,8 +143,8 @@ static void integers_through_binary32(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits_are_the_standards), cmocka_unit_test(limits_are_true_of_every_code),
-        cmocka_unit_test(names_in_four_worlds),     cmocka_unit_test(fourteen_codes),
+        cmocka_unit_test(limits_are_the_standards),  cmocka_unit_test(limits_are_true_of_every_code),
+        cmocka_unit_test(names_in_four_worlds),      cmocka_unit_test(fourteen_codes),
         cmocka_unit_test(integers_through_binary32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

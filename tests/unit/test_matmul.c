@@ -73,9 +73,9 @@ static void larger_products(void **state)
 static void products_of_several_slabs(void **state)
 {
     (void)state;
-    static const int shape[][3] = { { 390, 40, 530 }, { 3, 1100, 700 }, { 200, 1030, 140 }, { 800, 33, 129 },
-                                    { 1, 2100, 600 }, { 2100, 1, 600 }, { 1, 1, 5000 },   { 150, 150, 900 },
-                                    { 16, 40, 8400 } };
+    static const int shape[][3] = { { 390, 40, 530 }, { 3, 1100, 700 },  { 200, 1030, 140 },
+                                    { 800, 33, 129 }, { 1, 2100, 600 },  { 2100, 1, 600 },
+                                    { 1, 1, 5000 },   { 150, 150, 900 }, { 16, 40, 8400 } };
     uint64_t rng = 14;
     for (int s = 0; s < COUNT(shape); s++)
         for (int round = 0; round < cases_rounds(1, 20); round++) {

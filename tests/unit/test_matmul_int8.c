@@ -36,8 +36,10 @@ static int32_t sum_of(const problem *p, int m, int n, int32_t before)
     int64_t psum = before;
     for (int k = 0; k < p->k; k += p->k_tile) {
         for (int i = k; i < p->k && i < k + p->k_tile; i++) psum += a_at(p, m, i) * b_at(p, i, n);
-        if (p->saturates) psum = psum > INT32_MAX ? INT32_MAX : psum < INT32_MIN ? INT32_MIN : psum;
-        else psum = (int64_t)(((uint64_t)psum & 0xffffffffu) ^ 0x80000000u) - INT64_C(0x80000000);
+        if (p->saturates)
+            psum = psum > INT32_MAX ? INT32_MAX : psum < INT32_MIN ? INT32_MIN : psum;
+        else
+            psum = (int64_t)(((uint64_t)psum & 0xffffffffu) ^ 0x80000000u) - INT64_C(0x80000000);
     }
     return (int32_t)psum;
 }
@@ -69,8 +71,9 @@ static void ask(problem *p, trn_isa isa, int threads)
     const size_t bytes = sizeof(int32_t) * (size_t)p->m * (size_t)p->n * (size_t)p->step;
     trn_numerics numerics = trn_numerics_default(TRN_TRAINIUM1);
     trn_error error = { TRN_OK, "" };
-    trn_matmul_args args = { .generation = TRN_TRAINIUM1, .accumulate = p->accumulate, .numerics = &numerics,
-                             .isa = isa, .error = &error };
+    trn_matmul_args args = {
+        .generation = TRN_TRAINIUM1, .accumulate = p->accumulate, .numerics = &numerics, .isa = isa, .error = &error
+    };
     args.a = p->a_turned ? trn_tensor_transposed(trn_tensor_2d(TRN_I8, p->a, p->k, p->m))
                          : trn_tensor_2d(TRN_I8, p->a, p->m, p->k);
     args.b = p->b_turned ? trn_tensor_transposed(trn_tensor_2d(TRN_I8, p->b, p->n, p->k))
@@ -96,10 +99,15 @@ static void products(void **state)
 {
     (void)state;
     for (int round = 0; round < cases_rounds(250, 4000); round++) {
-        problem p = { .m = some_size(40, round % 8 ? 12 : 96), .n = some_size(70, round % 8 ? 32 : 512),
-                      .k = some_size(300, round % 8 ? 128 : 2048), .step = cases_one_in(&rng, 5) ? 2 : 1,
-                      .a_turned = cases_one_in(&rng, 3), .b_turned = cases_one_in(&rng, 2),
-                      .accumulate = cases_one_in(&rng, 2), .saturates = cases_one_in(&rng, 2), .k_tile = 128 };
+        problem p = { .m = some_size(40, round % 8 ? 12 : 96),
+                      .n = some_size(70, round % 8 ? 32 : 512),
+                      .k = some_size(300, round % 8 ? 128 : 2048),
+                      .step = cases_one_in(&rng, 5) ? 2 : 1,
+                      .a_turned = cases_one_in(&rng, 3),
+                      .b_turned = cases_one_in(&rng, 2),
+                      .accumulate = cases_one_in(&rng, 2),
+                      .saturates = cases_one_in(&rng, 2),
+                      .k_tile = 128 };
         if (cases_one_in(&rng, 3)) p.k_tile = 1 + cases_below(&rng, 128);
         fill(&p);
         for (int isa = TRN_ISA_PORTABLE; isa < TRN_ISA_COUNT; isa++)

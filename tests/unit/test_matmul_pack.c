@@ -59,11 +59,12 @@ static void fill_scales(unsigned char *scale, size_t count, bool far)
 static trn_matmul_args ask_of(const mode *how, trn_numerics *numerics, int m, int n, int k, bool turned)
 {
     trn_matmul_args args = { .generation = how->format == TRN_I8 ? TRN_TRAINIUM1 : TRN_GENERATION_DEFAULT,
-                             .double_row = how->double_row, .numerics = numerics, .error = &error };
+                             .double_row = how->double_row,
+                             .numerics = numerics,
+                             .error = &error };
     args.dst = trn_tensor_2d(how->dst, plain, m, n);
     args.a = trn_tensor_2d(how->format, a, m, k);
-    args.b = turned ? trn_tensor_transposed(trn_tensor_2d(how->format, b, n, k))
-                    : trn_tensor_2d(how->format, b, k, n);
+    args.b = turned ? trn_tensor_transposed(trn_tensor_2d(how->format, b, n, k)) : trn_tensor_2d(how->format, b, k, n);
     if (how->mx) {
         args.a_scale = trn_tensor_2d(TRN_F8_E8M0, a_scale, m, k / 32);
         args.b_scale = trn_tensor_2d(TRN_F8_E8M0, b_scale, n, k / 32);
@@ -157,10 +158,10 @@ static void words_of_every_cut(void **state)
         }
 }
 
-#define REFUSED(wanted, sentence)                                      \
-    do {                                                              \
-        assert_int_equal(trn_matmul(&args), wanted);                  \
-        if (!strstr(error.text, sentence)) fail_msg("%s", error.text);    \
+#define REFUSED(wanted, sentence)                                                                                      \
+    do {                                                                                                               \
+        assert_int_equal(trn_matmul(&args), wanted);                                                                   \
+        if (!strstr(error.text, sentence)) fail_msg("%s", error.text);                                                 \
     } while (0)
 
 static void refusals(void **state)

@@ -48,8 +48,10 @@ static void draw(problem *p)
     static const int spread[] = { 1, 4, 12, 40, 105 };
     for (int i = 0; i < 2; i++) {
         const int s = spread[cases_below(&rng, 5)], base = 69 + cases_below(&rng, 174 - 69 - s + 1);
-        if (i) draw_scales(&p->b_scale, &p->b, t->n, t->k / 32, true, base, s);
-        else draw_scales(&p->a_scale, &p->a, t->m, t->k / 32, false, base, s);
+        if (i)
+            draw_scales(&p->b_scale, &p->b, t->n, t->k / 32, true, base, s);
+        else
+            draw_scales(&p->a_scale, &p->a, t->m, t->k / 32, false, base, s);
     }
     t->a = read_again(t->a, &p->a, t->m, t->k);
     t->b = read_again(t->b, &p->b, t->k, t->n);

@@ -40,7 +40,6 @@ static const value_kind value_kinds[] = { { TRN_F32, TWIN_F32, 4 },
                                           { TRN_F16, TWIN_F16, 2 } };
 enum { VALUES = sizeof value_kinds / sizeof value_kinds[0] };
 
-
 static uint32_t load(const unsigned char *at, int bytes)
 {
     uint32_t code = 0;
@@ -161,8 +160,9 @@ static uint32_t twin_scale_of(int element, int rule, uint32_t bits)
 static void scales_of_every_exponent(void **state)
 {
     (void)state;
-    static const uint32_t around[] = { 0,        0x400000, 0x600000, 0x700000, 0x780000,
-                                       0x7c0000, 0x7e0000, 0x7f0000, 0x7fffff };
+    static const uint32_t around[] = {
+        0, 0x400000, 0x600000, 0x700000, 0x780000, 0x7c0000, 0x7e0000, 0x7f0000, 0x7fffff
+    };
     for (int e = 0; e < TWIN_MX_ELEMENTS; e++)
         for (int r = 0; r < RULES; r++)
             for (uint32_t exponent = 0; exponent < 256; exponent++)
@@ -720,8 +720,10 @@ static void a_few_unusual_blocks(void **state)
             for (int i = 0; i < BLOCK; i++) {
                 uint8_t c = (uint8_t)cases_below(&rng, 256);
                 if (!any && (c & 0x7f) > top) c = (uint8_t)(c & 0x80);
-                code[b * BLOCK + i] = format[k] == TRN_F4_E2M1 ? c & 15 : format[k] == TRN_F6_E2M3 ? c & 63
-                                      : format[k] == TRN_F6_E3M2 ? c & 63 : c;
+                code[b * BLOCK + i] = format[k] == TRN_F4_E2M1   ? c & 15
+                                      : format[k] == TRN_F6_E2M3 ? c & 63
+                                      : format[k] == TRN_F6_E3M2 ? c & 63
+                                                                 : c;
             }
         }
         for (int i = 0; i < COUNT(all_isas); i++) {

@@ -68,8 +68,9 @@ static void as_python(void **state)
 static void what_is_no_pattern(void **state)
 {
     static const char *const none[] = {
-        "(", "a)", "[a", "*a", "a**", "a++", "\\", "(?<=a)b", "(a)\\1", "(?P<x", "[b-a]", "a{3,2}", "(?#x)a",
-        "a{9999}{9}", "[a\\", "\\q", "(?i", "((a{99}){99}){99}", "{2}", "^*", "\\b+", "[\\d-z]", "\\K", "(*FAIL)",
+        "(",     "a)",    "[a",     "*a",      "a**",        "a++",     "\\",  "(?<=a)b", "(a)\\1",
+        "(?P<x", "[b-a]", "a{3,2}", "(?#x)a",  "a{9999}{9}", "[a\\",    "\\q", "(?i",     "((a{99}){99}){99}",
+        "{2}",   "^*",    "\\b+",   "[\\d-z]", "\\K",        "(*FAIL)",
     };
     char deep[400];
     (void)state;

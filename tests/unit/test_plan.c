@@ -154,7 +154,11 @@ static void small_rooms_and_single_plans(void **state)
                 fail_msg("room for %lld: plan %lld is another", (long long)room, (long long)i);
     }
     for (int64_t i = 0; i < all.found; i += 7) {
-        trn_plan p = { .tp = plan[i].tp, .cp = plan[i].cp, .ep = plan[i].ep, .dp = plan[i].dp, .pp = plan[i].pp,
+        trn_plan p = { .tp = plan[i].tp,
+                       .cp = plan[i].cp,
+                       .ep = plan[i].ep,
+                       .dp = plan[i].dp,
+                       .pp = plan[i].pp,
                        .order = plan[i].order };
         assert_int_equal(trn_plan_evaluate(&args, &p), TRN_OK);
         assert_int_equal(p.legal, plan[i].legal);
@@ -500,12 +504,11 @@ static void timelines_of_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_searches),    cmocka_unit_test(small_rooms_and_single_plans),
-        cmocka_unit_test(fixed_degrees),     cmocka_unit_test(more_hbm),
-        cmocka_unit_test(faster_links),      cmocka_unit_test(choices),
-        cmocka_unit_test(reasons),           cmocka_unit_test(refusals),
-        cmocka_unit_test(timelines),
-        cmocka_unit_test(timelines_of_nothing),
+        cmocka_unit_test(whole_searches), cmocka_unit_test(small_rooms_and_single_plans),
+        cmocka_unit_test(fixed_degrees),  cmocka_unit_test(more_hbm),
+        cmocka_unit_test(faster_links),   cmocka_unit_test(choices),
+        cmocka_unit_test(reasons),        cmocka_unit_test(refusals),
+        cmocka_unit_test(timelines),      cmocka_unit_test(timelines_of_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

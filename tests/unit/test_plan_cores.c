@@ -39,10 +39,11 @@ static void chips_of_cores(void **state)
         trn_system system;
         int lnc, tp_cores, tp, dp;
     } row[] = {
-        { TRN_TRN2_48XLARGE, 2, 64, 16, 1 }, { TRN_TRN2_48XLARGE, 1, 64, 8, 2 },  { TRN_TRN2_48XLARGE, 2, 4, 1, 16 },
-        { TRN_TRN2_48XLARGE, 2, 2, 1, 32 },  { TRN_TRN2_48XLARGE, 2, 1, 1, 64 },  { TRN_TRN1_32XLARGE, 1, 32, 16, 1 },
-        { TRN_TRN1_32XLARGE, 1, 8, 4, 4 },   { TRN_TRN1_32XLARGE, 1, 1, 1, 32 },  { TRN_TRN2_48XLARGE, 1, 4, 1, 32 },
-        { TRN_TRN3_GEN2_ULTRASERVER, 2, 16, 4, 36 },
+        { TRN_TRN2_48XLARGE, 2, 64, 16, 1 }, { TRN_TRN2_48XLARGE, 1, 64, 8, 2 },
+        { TRN_TRN2_48XLARGE, 2, 4, 1, 16 },  { TRN_TRN2_48XLARGE, 2, 2, 1, 32 },
+        { TRN_TRN2_48XLARGE, 2, 1, 1, 64 },  { TRN_TRN1_32XLARGE, 1, 32, 16, 1 },
+        { TRN_TRN1_32XLARGE, 1, 8, 4, 4 },   { TRN_TRN1_32XLARGE, 1, 1, 1, 32 },
+        { TRN_TRN2_48XLARGE, 1, 4, 1, 32 },  { TRN_TRN3_GEN2_ULTRASERVER, 2, 16, 4, 36 },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         const trn_topology net = trn_topology_of(row[i].system);
@@ -255,8 +256,12 @@ static void pictures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chips_of_cores),     cmocka_unit_test(whole_chips), cmocka_unit_test(all_of_them),
-        cmocka_unit_test(replicas_on_a_chip), cmocka_unit_test(refusals),    cmocka_unit_test(pictures),
+        cmocka_unit_test(chips_of_cores),
+        cmocka_unit_test(whole_chips),
+        cmocka_unit_test(all_of_them),
+        cmocka_unit_test(replicas_on_a_chip),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(pictures),
         cmocka_unit_test(sums_of_replicas_on_a_chip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,30 +18,85 @@
 enum { ROOM = 3000, EVENTS = 4000 };
 static trn_plan plan[ROOM];
 
-static const trn_model mamba = { .name = "mamba2-2.7b", .layers = 64, .hidden = 2560, .heads = 80, .head_dim = 64,
-                                 .vocab = 50288, .norms = 1, .tied_embeddings = true, .state_space = true,
-                                 .linear_layers = 64, .linear_heads = 80, .linear_value_dim = 64,
-                                 .linear_key_heads = 1, .linear_key_dim = 128, .linear_kernel = 4 };
-static const trn_model next = { .name = "qwen3-next", .layers = 48, .hidden = 2048, .heads = 16, .kv_heads = 2,
-                                .head_dim = 256, .vocab = 151936, .experts = 512, .experts_per_token = 10,
-                                .moe_intermediate = 512, .shared_intermediate = 512, .shared_gate = true,
-                                .qk_norm = true, .gated_attention = true, .linear_layers = 36, .linear_heads = 32,
-                                .linear_value_dim = 128, .linear_key_heads = 16, .linear_key_dim = 128,
+static const trn_model mamba = { .name = "mamba2-2.7b",
+                                 .layers = 64,
+                                 .hidden = 2560,
+                                 .heads = 80,
+                                 .head_dim = 64,
+                                 .vocab = 50288,
+                                 .norms = 1,
+                                 .tied_embeddings = true,
+                                 .state_space = true,
+                                 .linear_layers = 64,
+                                 .linear_heads = 80,
+                                 .linear_value_dim = 64,
+                                 .linear_key_heads = 1,
+                                 .linear_key_dim = 128,
+                                 .linear_kernel = 4 };
+static const trn_model next = { .name = "qwen3-next",
+                                .layers = 48,
+                                .hidden = 2048,
+                                .heads = 16,
+                                .kv_heads = 2,
+                                .head_dim = 256,
+                                .vocab = 151936,
+                                .experts = 512,
+                                .experts_per_token = 10,
+                                .moe_intermediate = 512,
+                                .shared_intermediate = 512,
+                                .shared_gate = true,
+                                .qk_norm = true,
+                                .gated_attention = true,
+                                .linear_layers = 36,
+                                .linear_heads = 32,
+                                .linear_value_dim = 128,
+                                .linear_key_heads = 16,
+                                .linear_key_dim = 128,
                                 .linear_kernel = 4 };
 
-static const trn_model bert = { .name = "bert-base", .layers = 12, .hidden = 768, .heads = 12, .intermediate = 3072,
-                                .vocab = 30522, .plain_mlp = true, .qkv_bias = true, .o_bias = true, .mlp_bias = true,
-                                .norm_bias = true, .tied_embeddings = true, .positions = 512, .longest = 512,
-                                .token_types = 2, .bidirectional = true, .masked_head = true };
-static const trn_model vit = { .name = "vit-base", .layers = 12, .hidden = 768, .heads = 12, .intermediate = 3072,
-                               .plain_mlp = true, .qkv_bias = true, .o_bias = true, .mlp_bias = true,
-                               .norm_bias = true, .positions = 197, .longest = 197, .patch_inputs = 768,
-                               .bidirectional = true, .classes = 1000 };
+static const trn_model bert = { .name = "bert-base",
+                                .layers = 12,
+                                .hidden = 768,
+                                .heads = 12,
+                                .intermediate = 3072,
+                                .vocab = 30522,
+                                .plain_mlp = true,
+                                .qkv_bias = true,
+                                .o_bias = true,
+                                .mlp_bias = true,
+                                .norm_bias = true,
+                                .tied_embeddings = true,
+                                .positions = 512,
+                                .longest = 512,
+                                .token_types = 2,
+                                .bidirectional = true,
+                                .masked_head = true };
+static const trn_model vit = { .name = "vit-base",
+                               .layers = 12,
+                               .hidden = 768,
+                               .heads = 12,
+                               .intermediate = 3072,
+                               .plain_mlp = true,
+                               .qkv_bias = true,
+                               .o_bias = true,
+                               .mlp_bias = true,
+                               .norm_bias = true,
+                               .positions = 197,
+                               .longest = 197,
+                               .patch_inputs = 768,
+                               .bidirectional = true,
+                               .classes = 1000 };
 
 /* Four tables: one that is looked up most, three with more rows; and MLPs of 13, 256, 128 and 138, 64, 1. */
-static const trn_model ranker = { .name = "ranker", .hidden = 128, .longest = 1, .tables = 4,
-                                  .table_rows = { 10, 1000, 2000, 3000 }, .table_lookups = { 100, 3, 2, 1 },
-                                  .dense_inputs = 13, .dense_widths = { 256, 128 }, .over_widths = { 64, 1 } };
+static const trn_model ranker = { .name = "ranker",
+                                  .hidden = 128,
+                                  .longest = 1,
+                                  .tables = 4,
+                                  .table_rows = { 10, 1000, 2000, 3000 },
+                                  .table_lookups = { 100, 3, 2, 1 },
+                                  .dense_inputs = 13,
+                                  .dense_widths = { 256, 128 },
+                                  .over_widths = { 64, 1 } };
 
 static void near(double found, double expected, double relative, const char *what)
 {
@@ -88,7 +143,7 @@ static void states(void **state)
         assert_true(p.legal);
         near(p.memory.kv, 4.0 * 64 * 4 * (80 * 64 * 128 + 3 * (5120 + 2 * 128)), 1e-12, "states");
         assert_true(before <= 0 || fabs(p.time_s - before) <= 1e-15); /* the same at every length */
-        assert_true(p.time.attention_s >= 2 * p.memory.kv / 2.9e12); /* read and written */
+        assert_true(p.time.attention_s >= 2 * p.memory.kv / 2.9e12);  /* read and written */
         before = p.time_s;
     }
     const trn_plan_args args = question(&mamba, &net, TRN_JOB_DECODE, 64, 1024); /* 80 heads by 16, but not by 32 */
@@ -265,8 +320,10 @@ static void recommender(void **state)
     near(step.memory.gradients, 4 * repeated, 1e-12, "gradients of the MLPs");
     near(step.time.lookups_s, forward + 8 * (group * 100 * 2 * (256 + 64) + sums) / 2.9e12, 1e-9, "rows both ways");
     near(step.time.ep_s, 2 * across + asked, 1e-9, "sums, indices, gradients");
-    near(step.time.dp_s, exchange(&args, &p, dp, TRN_ALL_GATHER, 8 * (sums + group * 100 * 8)) +
-                             exchange(&args, &p, dp | ep, TRN_ALL_REDUCE, 4 * repeated), 1e-9, "gradients");
+    near(step.time.dp_s,
+         exchange(&args, &p, dp, TRN_ALL_GATHER, 8 * (sums + group * 100 * 8)) +
+             exchange(&args, &p, dp | ep, TRN_ALL_REDUCE, 4 * repeated),
+         1e-9, "gradients");
     args.microbatch = 256; /* four times a fourth */
     near(evaluated(&args, degrees).time.lookups_s, step.time.lookups_s, 1e-9, "lookups of microbatches");
 }
@@ -301,7 +358,10 @@ static void recommender_refusals(void **state)
     longer.sequence = 2;
     cores.lnc = 2;
     zero.zero = TRN_ZERO_WEIGHTS;
-    const struct { const trn_plan_args *args; const char *says; } row[] = {
+    const struct {
+        const trn_plan_args *args;
+        const char *says;
+    } row[] = {
         { &decode, "a recommender keeps no cache" },
         { &longer, "sequence is 2, but the model has positions for 1 tokens" },
         { &cores, "plans of a recommender are counted in chips" },

@@ -191,8 +191,9 @@ static void lines_are_costs(void **state)
     static int chips[MOST];
     for (int round = 0; round < cases_rounds(40, 400); round++) {
         const trn_topology net = network(cases_below(&rng, NETWORKS - 1)); /* the last one is of no system */
-        const trn_plan_args args = { .model = &tiny, .net = &net, .system = trn_system_spec_of(TRN_TRN2_48XLARGE),
-                                     .batch = 1, .sequence = 1 };
+        const trn_plan_args args = {
+            .model = &tiny, .net = &net, .system = trn_system_spec_of(TRN_TRN2_48XLARGE), .batch = 1, .sequence = 1
+        };
         int degree[TRN_AXIS_COUNT];
         trni_plan_work w;
         random_degrees(&rng, net.chips, degree);
@@ -236,8 +237,9 @@ static void large_groups(void **state)
             double found;
             trn_algorithm algorithm;
             trn_cost cost;
-            trn_collective_args ask = { .net = &net, .chips = chips, .count = net.chips, .bytes = bytes,
-                                        .op = (trn_collective)op };
+            trn_collective_args ask = {
+                .net = &net, .chips = chips, .count = net.chips, .bytes = bytes, .op = (trn_collective)op
+            };
             assert_int_equal(
                 trn_plan_collective(&args, &all, 1u << TRN_AXIS_DP, ask.op, (double)bytes, &found, &algorithm), TRN_OK);
             assert_int_equal(algorithm, TRN_HIERARCHICAL);
@@ -330,16 +332,11 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_partition),
-        cmocka_unit_test(rows_of_the_torus),
-        cmocka_unit_test(degrees_that_straddle),
-        cmocka_unit_test(keys),
-        cmocka_unit_test(parts_cost_the_same),
-        cmocka_unit_test(lines_are_costs),
-        cmocka_unit_test(large_groups),
-        cmocka_unit_test(ports_in_two_factors),
-        cmocka_unit_test(whole_clusters),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(groups_partition),      cmocka_unit_test(rows_of_the_torus),
+        cmocka_unit_test(degrees_that_straddle), cmocka_unit_test(keys),
+        cmocka_unit_test(parts_cost_the_same),   cmocka_unit_test(lines_are_costs),
+        cmocka_unit_test(large_groups),          cmocka_unit_test(ports_in_two_factors),
+        cmocka_unit_test(whole_clusters),        cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,9 +55,12 @@ static void bytes_by_hand(void **state)
         near(pool.memory.capacity, CAPACITY, 1e-12, "HBM");
         assert_int_equal(alone.legal, rest + keys <= CAPACITY);
         assert_int_equal(pool.legal, rest + keys / 2 <= CAPACITY); /* all 16 chips together: two copies become one */
-        if (alone.legal) assert_memory_equal(&alone, &pool, sizeof alone);
-        else if (pool.legal) near(pool.memory.kv_elsewhere, rest + keys - CAPACITY, 1e-9, "elsewhere");
-        else near(pool.memory.kv_elsewhere, keys / 2, 1e-12, "as much as can be elsewhere");
+        if (alone.legal)
+            assert_memory_equal(&alone, &pool, sizeof alone);
+        else if (pool.legal)
+            near(pool.memory.kv_elsewhere, rest + keys - CAPACITY, 1e-9, "elsewhere");
+        else
+            near(pool.memory.kv_elsewhere, keys / 2, 1e-12, "as much as can be elsewhere");
         if (!pool.legal) assert_non_null(strstr(pool.why, "each key once in tp's pool"));
     }
 }
@@ -72,8 +75,10 @@ static void nothing_to_gain(void **state)
         int tp, dp, pp;
         int64_t batch, length;
     } row[] = {
-        { TRN_JOB_DECODE, 8, 2, 1, 1024, 8192 }, { TRN_JOB_DECODE, 1, 1, 16, 1024, 8192 },
-        { TRN_JOB_PREFILL, 16, 1, 1, 400, 8192 }, { TRN_JOB_TRAIN, 16, 1, 1, 64, 8192 },
+        { TRN_JOB_DECODE, 8, 2, 1, 1024, 8192 },
+        { TRN_JOB_DECODE, 1, 1, 16, 1024, 8192 },
+        { TRN_JOB_PREFILL, 16, 1, 1, 400, 8192 },
+        { TRN_JOB_TRAIN, 16, 1, 1, 64, 8192 },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         const trn_plan_args args = question(&llama70, &net, row[i].job, row[i].batch, row[i].length);
@@ -105,8 +110,9 @@ static void latents(void **state)
 /* What is elsewhere comes as an all_to_all among tp's chips, whose buffers are 16 / 15 of it: 80 times in a token. */
 static double links_s(const trn_topology *net, double bytes, bool expected)
 {
-    const trn_collective_args args = { .net = net, .op = TRN_ALL_TO_ALL, .bytes = (int64_t)(bytes * 16 / 15),
-                                       .ranks_per_chip = 1, .error = &failure };
+    const trn_collective_args args = {
+        .net = net, .op = TRN_ALL_TO_ALL, .bytes = (int64_t)(bytes * 16 / 15), .ranks_per_chip = 1, .error = &failure
+    };
     trn_cost cost;
     assert_int_equal(trn_collective_cost(&args, &cost), TRN_OK);
     return expected ? cost.expected_s : cost.time_s;
@@ -163,7 +169,7 @@ static void searches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_by_hand), cmocka_unit_test(nothing_to_gain), cmocka_unit_test(latents),
+        cmocka_unit_test(bytes_by_hand),   cmocka_unit_test(nothing_to_gain), cmocka_unit_test(latents),
         cmocka_unit_test(links_take_time), cmocka_unit_test(searches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

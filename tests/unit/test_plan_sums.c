@@ -48,16 +48,18 @@ static double twin_kept(const trn_model *m, bool sparse, int64_t t, double s, tr
     const double expert = sparse ? up(m->moe_intermediate, t) : 0;
     double e = h; /* the layer's input */
     if (kind == TRN_RECOMPUTE_FULL) return 2 * e;
-    e += h;                                               /* the residual after attention */
-    if (m->kv_rank) e += heads * (wide + wide + value) + (double)(m->q_rank + m->kv_rank + m->rope_dim);
-    else e += heads * wide + kv * 2 * size;
+    e += h; /* the residual after attention */
+    if (m->kv_rank)
+        e += heads * (wide + wide + value) + (double)(m->q_rank + m->kv_rank + m->rope_dim);
+    else
+        e += heads * wide + kv * 2 * size;
     e += ways * inner;
     e += routed * (h + ways * expert);
     if (kind == TRN_RECOMPUTE_SELECTIVE) return 2 * e;
-    e += 2 * h;                                           /* two normed inputs */
-    e += heads * value;                                   /* attention's output */
-    e += (inner > 0 ? inner : 0) + routed * expert;       /* the products of gate and up */
-    return 2 * e + 4 * heads;                             /* F32 statistics of the softmax */
+    e += 2 * h;                                     /* two normed inputs */
+    e += heads * value;                             /* attention's output */
+    e += (inner > 0 ? inner : 0) + routed * expert; /* the products of gate and up */
+    return 2 * e + 4 * heads;                       /* F32 statistics of the softmax */
 }
 
 /* One chip of stage number `stage`. */
@@ -75,12 +77,14 @@ static twin_chip twin_stage(const trn_model *m, const trn_plan *p, int stage)
                          v = (double)m->v_dim;
             c.shared +=
                 h * q + q + q * heads * (size + rope) + h * (r + rope) + r + r * heads * (size + v) + heads * v * h;
-        } else c.shared += h * size * (heads + 2 * kv) + heads * size * h + (m->qk_norm ? 2 * size : 0);
+        } else
+            c.shared += h * size * (heads + 2 * kv) + heads * size * h + (m->qk_norm ? 2 * size : 0);
         if (sparse) {
             c.shared += h * (double)m->experts + (m->router_bias ? (double)m->experts : 0);
             if (m->shared_intermediate) twin_mlp(&c, m, m->shared_intermediate, t, 1, false);
             twin_mlp(&c, m, m->moe_intermediate, t, (double)(m->experts / p->ep), true);
-        } else twin_mlp(&c, m, m->intermediate, t, 1, false);
+        } else
+            twin_mlp(&c, m, m->intermediate, t, 1, false);
         c.kept += twin_kept(m, sparse, t, p->sp ? (double)t : 1, p->recompute);
     }
     if (stage == 0) c.shared += up(m->vocab, t) * h;
@@ -137,7 +141,8 @@ static void memory_by_tensors(void **state)
         double most = 0;
         for (int stage = 0; stage < p.pp; stage++) most = fmax(most, twin_training_bytes(m, &p, tokens, stage));
         const double found = b.total - b.buffers;
-        if (m->experts == 0 || p.pp == 1) near(found, most, 1e-12, "bytes of the fullest chip"), equal++;
+        if (m->experts == 0 || p.pp == 1)
+            near(found, most, 1e-12, "bytes of the fullest chip"), equal++;
         else if (found < most * (1 - 1e-12) || found > 1.6 * most) /* the worst of each part, not of one stage */
             fail_msg("%s, pp %d: %g bytes, the fullest stage has %g", m->name, p.pp, found, most);
         near(b.weights + b.gradients + b.optimizer + b.activations + b.kv + b.buffers, b.total, 1e-12, "sum of parts");
@@ -287,8 +292,8 @@ static void time_of_collectives(void **state)
         int tp, cp, ep, dp, pp;
         bool sp;
     } row[] = {
-        { &llama8, 4, 2, 1, 4, 2, false }, { &llama8, 4, 2, 1, 4, 2, true },  { &llama8, 1, 8, 1, 8, 1, false },
-        { &qwen, 4, 2, 4, 2, 1, false },   { &qwen, 2, 1, 8, 1, 4, true },    { &qwen, 4, 1, 1, 16, 1, false },
+        { &llama8, 4, 2, 1, 4, 2, false },   { &llama8, 4, 2, 1, 4, 2, true },   { &llama8, 1, 8, 1, 8, 1, false },
+        { &qwen, 4, 2, 4, 2, 1, false },     { &qwen, 2, 1, 8, 1, 4, true },     { &qwen, 4, 1, 1, 16, 1, false },
         { &deepseek, 4, 1, 8, 2, 1, false }, { &deepseek, 8, 1, 8, 1, 1, true },
     };
     const trn_topology net = trn_topology_of(TRN_TRN2_ULTRASERVER);
@@ -352,11 +357,8 @@ static void time_of_collectives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_by_tensors),
-        cmocka_unit_test(memory_of_the_cache),
-        cmocka_unit_test(time_of_one_chip),
-        cmocka_unit_test(time_of_one_token),
-        cmocka_unit_test(time_of_collectives),
+        cmocka_unit_test(memory_by_tensors), cmocka_unit_test(memory_of_the_cache), cmocka_unit_test(time_of_one_chip),
+        cmocka_unit_test(time_of_one_token), cmocka_unit_test(time_of_collectives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,8 +49,9 @@ static void zero(void **state)
     args.zero = TRN_ZERO_ANY;
     assert_true(search(&args).legal >= legal);
     for (int64_t i = 0; i < legal; i++) {
-        const trn_plan degrees = { .tp = usual[i].tp, .cp = usual[i].cp, .ep = 1, .dp = usual[i].dp, .pp = usual[i].pp,
-                                   .order = usual[i].order };
+        const trn_plan degrees = {
+            .tp = usual[i].tp, .cp = usual[i].cp, .ep = 1, .dp = usual[i].dp, .pp = usual[i].pp, .order = usual[i].order
+        };
         const trn_plan any = evaluated(&args, degrees);
         args.zero = TRN_ZERO_WEIGHTS;
         const trn_plan weights = evaluated(&args, degrees);
@@ -76,7 +77,7 @@ static void copies_of_kv_heads(void **state)
     const trn_plan degrees = { .tp = 16, .cp = 1, .ep = 1, .dp = 1, .pp = 1 }, p = evaluated(&args, degrees);
     assert_true(p.legal);
     assert_true(fabs(p.memory.kv - 16.0 * 8192 * 80 * 2 * 128 * 2) < 1); /* one of eight heads on each of 16 chips */
-    args.replicate_kv = true; /* the old name: of no effect */
+    args.replicate_kv = true;                                            /* the old name: of no effect */
     const trn_plan old = evaluated(&args, degrees);
     assert_memory_equal(&old, &p, sizeof p);
     args.no_replicate_kv = true;
@@ -124,9 +125,9 @@ static void precision(void **state)
     static const struct {
         trn_precision precision;
         double weights, gradients, optimizer;
-    } row[] = {
-        { TRN_PRECISION_AUTOCAST, 2, 4, 12 }, { TRN_PRECISION_BF16, 2, 2, 4 }, { TRN_PRECISION_FP32, 4, 4, 8 }
-    };
+    } row[] = { { TRN_PRECISION_AUTOCAST, 2, 4, 12 },
+                { TRN_PRECISION_BF16, 2, 2, 4 },
+                { TRN_PRECISION_FP32, 4, 4, 8 } };
     trn_model_size size = { 0 };
     assert_int_equal(trn_model_size_of(&llama8, &size, NULL), TRN_OK);
     for (int i = 0; i < TRN_PRECISION_COUNT; i++) {

@@ -92,12 +92,12 @@ static void operations(void **state)
         int64_t batch;
         double count;
     } row[] = {
-        { "Llama-3-8B", 8, 32 * (2 + 1 + 2 + 2) + 1 },        /* q k v, o; gate and up, down */
+        { "Llama-3-8B", 8, 32 * (2 + 1 + 2 + 2) + 1 }, /* q k v, o; gate and up, down */
         { "Llama-3-8B", 32, 32 * (2 + 1 + 2 + 2) + 1 },
-        { "Qwen3-30B-A3B", 8, 48 * (2 + 1 + 2 + 3) + 1 },     /* router, experts' gate and up, down */
+        { "Qwen3-30B-A3B", 8, 48 * (2 + 1 + 2 + 3) + 1 },                     /* router, experts' gate and up, down */
         { "DeepSeek-V3", 1, 3 * (5 + 1 + 2 + 2) + 58 * (5 + 1 + 2 + 5) + 1 }, /* latent; shared experts, too */
         { "Llama-4-Maverick", 8, 24 * 7 + 24 * (2 + 1 + 2 + 5) + 1 },
-        { "bert-base", 2, 12 * 7 + 1 },                       /* no head, but the pooler's product */
+        { "bert-base", 2, 12 * 7 + 1 }, /* no head, but the pooler's product */
     };
     (void)state;
     for (size_t k = 0; k < sizeof row / sizeof row[0]; k++) {

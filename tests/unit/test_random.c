@@ -314,9 +314,10 @@ static void check_period(step_function *step, int n, const uint64_t *prime)
 static void periods_are_full(void **state)
 {
     (void)state;
-    static const uint64_t of_128[] = { 3,      5,       17,      257, 641, 65537, 274177, 6700417, 67280421310721u, 0 };
-    static const uint64_t of_160[] = { 3,     5,      11,         17,              31, 41, 257, 61681,
-                                       65537, 414721, 4278255361, 44479210368001u, 0 };
+    static const uint64_t of_128[] = { 3, 5, 17, 257, 641, 65537, 274177, 6700417, 67280421310721u, 0 };
+    static const uint64_t of_160[] = {
+        3, 5, 11, 17, 31, 41, 257, 61681, 65537, 414721, 4278255361, 44479210368001u, 0
+    };
     check_period(step_lfsr, 128, of_128);
     check_period(step_xorshift, 160, of_160); /* times 2^32 for d, which is odd each step: coprime, so the product */
 }
@@ -522,8 +523,8 @@ static void one_word_is_enough(void **state)
             memset(last, 0, k->words * sizeof *last);
             last[w] = alone[w] = 0x80000000u;
             assert_int_equal(k->set(&g, words, 0, NULL), enough ? TRN_OK : TRN_EINVAL);
-            const trn_status status = k->words == 6 ? trn_xorwow_set_state(&one, 1, alone, NULL)
-                                                    : trn_lfsr_set_state(&other, 1, alone, NULL);
+            const trn_status status =
+                k->words == 6 ? trn_xorwow_set_state(&one, 1, alone, NULL) : trn_lfsr_set_state(&other, 1, alone, NULL);
             assert_int_equal(status, enough ? TRN_OK : TRN_EINVAL);
         }
 }
@@ -531,14 +532,22 @@ static void one_word_is_enough(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_answers),     cmocka_unit_test(words_are_laid_out_as_documented),
-        cmocka_unit_test(words_equal_the_twins), cmocka_unit_test(fields_equal_the_twins),
-        cmocka_unit_test(fields_share_words),    cmocka_unit_test(filled_words_are_the_single_ones),
-        cmocka_unit_test(filled_fields_are_the_single_ones), cmocka_unit_test(published_xorwow),
-        cmocka_unit_test(lfsr_by_hand),          cmocka_unit_test(steps_equal_the_twins),
-        cmocka_unit_test(seeds_become_states),   cmocka_unit_test(periods_are_full),
-        cmocka_unit_test(vectors_equal_the_twins), cmocka_unit_test(vectors_resume),
-        cmocka_unit_test(bad_states_are_refused), cmocka_unit_test(single_states_are_set_and_refused),
+        cmocka_unit_test(published_answers),
+        cmocka_unit_test(words_are_laid_out_as_documented),
+        cmocka_unit_test(words_equal_the_twins),
+        cmocka_unit_test(fields_equal_the_twins),
+        cmocka_unit_test(fields_share_words),
+        cmocka_unit_test(filled_words_are_the_single_ones),
+        cmocka_unit_test(filled_fields_are_the_single_ones),
+        cmocka_unit_test(published_xorwow),
+        cmocka_unit_test(lfsr_by_hand),
+        cmocka_unit_test(steps_equal_the_twins),
+        cmocka_unit_test(seeds_become_states),
+        cmocka_unit_test(periods_are_full),
+        cmocka_unit_test(vectors_equal_the_twins),
+        cmocka_unit_test(vectors_resume),
+        cmocka_unit_test(bad_states_are_refused),
+        cmocka_unit_test(single_states_are_set_and_refused),
         cmocka_unit_test(one_word_is_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,14 +63,18 @@ static void chi_square_limits(double freedom, double *low, double *high)
     double from = 0, to = a;
     for (int i = 0; i < 60; i++) {
         const double x = (from + to) / 2;
-        if (x > 0 && gamma_below(a, x) > false_alarm) to = x;
-        else from = x;
+        if (x > 0 && gamma_below(a, x) > false_alarm)
+            to = x;
+        else
+            from = x;
     }
     *low = 2 * from;
     for (from = a + 1, to = a + 20 + 10 * sqrt(freedom) + 40; to - from > 1e-9 * to;) {
         const double x = (from + to) / 2;
-        if (gamma_above(a, x) < false_alarm) to = x;
-        else from = x;
+        if (gamma_above(a, x) < false_alarm)
+            to = x;
+        else
+            from = x;
     }
     *high = 2 * to;
 }
@@ -80,8 +84,10 @@ static double normal_limit(void)
     double from = 0, to = 10;
     for (int i = 0; i < 60; i++) {
         const double z = (from + to) / 2;
-        if (erfc(z / sqrt(2)) < false_alarm) to = z;
-        else from = z;
+        if (erfc(z / sqrt(2)) < false_alarm)
+            to = z;
+        else
+            from = z;
     }
     return to;
 }
@@ -283,10 +289,16 @@ static void good_generators_pass(void **state)
 {
     (void)state;
     static const candidate good[] = {
-        { "Philox", philox },           { "Philox past 2^64", philox_far },  { "Philox by seed", philox_seeds },
-        { "Philox by stream", philox_streams }, { "Philox in bytes", philox_bytes },
-        { "XORWOW", xorwow },           { "XORWOW lanes", xorwow_vector },   { "XORWOW by seed", xorwow_seeds },
-        { "LFSR", lfsr },               { "LFSR lanes", lfsr_vector },
+        { "Philox", philox },
+        { "Philox past 2^64", philox_far },
+        { "Philox by seed", philox_seeds },
+        { "Philox by stream", philox_streams },
+        { "Philox in bytes", philox_bytes },
+        { "XORWOW", xorwow },
+        { "XORWOW lanes", xorwow_vector },
+        { "XORWOW by seed", xorwow_seeds },
+        { "LFSR", lfsr },
+        { "LFSR lanes", lfsr_vector },
     };
     const size_t n = words_to_judge();
     uint32_t *word = buffer(n), *scratch = buffer(n);
@@ -350,9 +362,9 @@ static void flawed_generators_fail(void **state)
 {
     (void)state;
     static const candidate flawed[] = {
-        { "counter", counter },     { "Weyl", weyl },           { "congruence", linear_congruence },
-        { "stuck bit", stuck },     { "biased bit", biased },   { "repeating", repeating },
-        { "entangled", entangled }, { "too even", too_even },   { "sticky", sticky },
+        { "counter", counter },     { "Weyl", weyl },         { "congruence", linear_congruence },
+        { "stuck bit", stuck },     { "biased bit", biased }, { "repeating", repeating },
+        { "entangled", entangled }, { "too even", too_even }, { "sticky", sticky },
     };
     const size_t n = words_to_judge();
     uint32_t *word = buffer(n), *scratch = buffer(n);

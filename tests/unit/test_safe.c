@@ -208,8 +208,9 @@ static float telling(const question *q, uint64_t *rng)
     case 0:
     case 1: return sign;
     case 2:
-    case 3: return sign * ldexpf(1 + (cases_one_in(rng, 2) ? -1.0f : 1.0f) * ldexpf(1, -1 - cases_below(rng, 23)),
-                                 -bits + cases_below(rng, 2));
+    case 3:
+        return sign * ldexpf(1 + (cases_one_in(rng, 2) ? -1.0f : 1.0f) * ldexpf(1, -1 - cases_below(rng, 23)),
+                             -bits + cases_below(rng, 2));
     case 4: return sign * ldexpf(1, -bits - 20 - cases_below(rng, 12));
     case 5: return sign * ldexpf(1, -20 - cases_below(rng, 100));
     default: return 0;
@@ -279,8 +280,10 @@ static void strangers(void **state)
         for (int j = 0; j < q.k * q.n; j++) q.b[j] = within(&q, 1, 4, 24, &rng);
         for (int many = cases_below(&rng, 4); many >= 0; many--) {
             const uint32_t u = strange[cases_below(&rng, 10)] & (q.format == TRN_F32 ? 0xffffffffu : 0xffff0000u);
-            if (cases_one_in(&rng, 2)) q.a[cases_below(&rng, q.m * q.k)] = cases_float_of(u);
-            else q.b[cases_below(&rng, q.k * q.n)] = cases_float_of(u);
+            if (cases_one_in(&rng, 2))
+                q.a[cases_below(&rng, q.m * q.k)] = cases_float_of(u);
+            else
+                q.b[cases_below(&rng, q.k * q.n)] = cases_float_of(u);
         }
         ask(&q, "strangers", &rng);
     }

@@ -71,8 +71,10 @@ static void as_table(FILE *out, const char *text, bool csv)
     app_table_start(&t, &column, 1);
     app_row(&t);
     app_text(&t, "%s", text);
-    if (csv) app_print_csv(out, &t);
-    else app_print_table(out, &t);
+    if (csv)
+        app_print_csv(out, &t);
+    else
+        app_print_table(out, &t);
     app_table_free(&t);
 }
 

@@ -114,8 +114,8 @@ static void what_is_given_is_told_before_what_follows(void **state)
 static void texts_differ_in_each_letter(void **state)
 {
     (void)state;
-    static const char *const text[] = { "", "a", "b", "abcdefg", "abcdefh", "abcdefgh", "abcdefgi", "abcdefghi",
-                                        "bbcdefghi", "abcdefghij" };
+    static const char *const text[] = { "",         "a",        "b",         "abcdefg",   "abcdefh",
+                                        "abcdefgh", "abcdefgi", "abcdefghi", "bbcdefghi", "abcdefghij" };
     enum { TEXTS = sizeof text / sizeof text[0] };
     for (int i = 0; i < TEXTS; i++)
         for (int j = 0; j < i; j++) assert_true(trni_hash_text(1, text[i]) != trni_hash_text(1, text[j]));

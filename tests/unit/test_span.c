@@ -107,8 +107,9 @@ static void writes_are_what_convert_gives(void **unused)
                 trni_span_write(&v, at, f, n, room);
             }
         const int64_t shape[4] = { p, size[0], size[1], size[2] };
-        const trn_convert_args args = { .dst = twin, .src = trn_tensor_nd(TRN_F32, value, 4, shape),
-                                        .rounding = how.rounding, .seed = how.seed };
+        const trn_convert_args args = {
+            .dst = twin, .src = trn_tensor_nd(TRN_F32, value, 4, shape), .rounding = how.rounding, .seed = how.seed
+        };
         assert_int_equal(trn_convert(&args), TRN_OK);
         assert_memory_equal(mine, other, sizeof mine);
     }
@@ -178,10 +179,18 @@ static void each_check_has_its_sentence(void **unused)
         { { 0 }, good, meets, column, TRN_EINVAL, "dst overlaps src" },
         { { 0 }, good, src, wide, TRN_ESHAPE, "column has 4 partitions of 2 elements; it takes one for each of 4" },
         { { 0 }, good, good, column, TRN_OK, "" }, /* in place */
-        { { .generation = TRN_TRAINIUM2 }, good, fp8, column, TRN_EUNSUPPORTED,
+        { { .generation = TRN_TRAINIUM2 },
+          good,
+          fp8,
+          column,
+          TRN_EUNSUPPORTED,
           "src is float8_e4m3fn, which Trainium2 does" },
         { { 0 }, good, fp8, column, TRN_OK, "" }, /* selects Trainium3 */
-        { { .generation = TRN_TRAINIUM3 }, good, e3m4, column, TRN_EUNSUPPORTED,
+        { { .generation = TRN_TRAINIUM3 },
+          good,
+          e3m4,
+          column,
+          TRN_EUNSUPPORTED,
           "src is float8_e3m4, which Trainium3 does" },
         { { 0 }, good, f6, column, TRN_EUNSUPPORTED, "src is float6_e2m3fn, which the engines of no generation hold" },
     };

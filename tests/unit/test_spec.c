@@ -159,14 +159,14 @@ static void core_peaks(void **state)
         bool sparse;
         double tflops;
     } row[] = {
-        { TRN_TRAINIUM1, TRN_F32, false, 23 },       { TRN_TRAINIUM1, TRN_BF16, false, 92 },
-        { TRN_TRAINIUM1, TRN_F16, false, 92 },       { TRN_TRAINIUM1, TRN_CFP8, false, 92 },
-        { TRN_TRAINIUM2, TRN_F32, false, 20 },       { TRN_TRAINIUM2, TRN_TF32, false, 79 },
-        { TRN_TRAINIUM2, TRN_F8_E4M3, false, 158 },  { TRN_TRAINIUM2, TRN_F8_E5M2, false, 158 },
-        { TRN_TRAINIUM2, TRN_F8_E3M4, false, 79 },   { TRN_TRAINIUM2, TRN_BF16, true, 316 },
-        { TRN_TRAINIUM2, TRN_F8_E4M3, true, 316 },   { TRN_TRAINIUM3, TRN_F32, false, 20 },
-        { TRN_TRAINIUM3, TRN_BF16, false, 79 },      { TRN_TRAINIUM3, TRN_F8_E4M3FN, false, 315 },
-        { TRN_TRAINIUM3, TRN_F4_E2M1, false, 315 },  { TRN_TRAINIUM3, TRN_BF16, true, 315 },
+        { TRN_TRAINIUM1, TRN_F32, false, 23 },      { TRN_TRAINIUM1, TRN_BF16, false, 92 },
+        { TRN_TRAINIUM1, TRN_F16, false, 92 },      { TRN_TRAINIUM1, TRN_CFP8, false, 92 },
+        { TRN_TRAINIUM2, TRN_F32, false, 20 },      { TRN_TRAINIUM2, TRN_TF32, false, 79 },
+        { TRN_TRAINIUM2, TRN_F8_E4M3, false, 158 }, { TRN_TRAINIUM2, TRN_F8_E5M2, false, 158 },
+        { TRN_TRAINIUM2, TRN_F8_E3M4, false, 79 },  { TRN_TRAINIUM2, TRN_BF16, true, 316 },
+        { TRN_TRAINIUM2, TRN_F8_E4M3, true, 316 },  { TRN_TRAINIUM3, TRN_F32, false, 20 },
+        { TRN_TRAINIUM3, TRN_BF16, false, 79 },     { TRN_TRAINIUM3, TRN_F8_E4M3FN, false, 315 },
+        { TRN_TRAINIUM3, TRN_F4_E2M1, false, 315 }, { TRN_TRAINIUM3, TRN_BF16, true, 315 },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         const trn_core_spec *core = trn_core_spec_of(row[i].generation);
@@ -258,10 +258,16 @@ static void published_totals(void **state)
 static void dma_rates(void **state)
 {
     (void)state;
-    static const struct { trn_system system; double peak_gb, practice_gb; } row[] = {
-        { TRN_TRN1_2XLARGE, 870.4, 544 },           { TRN_TRN1_ULTRACLUSTER, 870.4, 544 },
-        { TRN_TRN2_48XLARGE, 3481.6, 2944 },        { TRN_PROJECT_RAINIER, 3481.6, 2944 },
-        { TRN_TRN3_GEN1_ULTRASERVER, 4915.2, 4224 }, { TRN_TRN3_GEN2_ULTRASERVER, 4915.2, 4224 },
+    static const struct {
+        trn_system system;
+        double peak_gb, practice_gb;
+    } row[] = {
+        { TRN_TRN1_2XLARGE, 870.4, 544 },
+        { TRN_TRN1_ULTRACLUSTER, 870.4, 544 },
+        { TRN_TRN2_48XLARGE, 3481.6, 2944 },
+        { TRN_PROJECT_RAINIER, 3481.6, 2944 },
+        { TRN_TRN3_GEN1_ULTRASERVER, 4915.2, 4224 },
+        { TRN_TRN3_GEN2_ULTRASERVER, 4915.2, 4224 },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         const trn_spec_totals t = trn_spec_totals_of(trn_system_spec_of(row[i].system));
@@ -335,14 +341,22 @@ static void tflops_absent(void **state)
         trn_format format;
         bool sparse;
     } row[] = {
-        { TRN_TRN1_32XLARGE, TRN_BF16, true },          { TRN_TRN1_32XLARGE, TRN_F8_E4M3FN, false },
-        { TRN_TRN1_32XLARGE, TRN_F4_E2M1, false },      { TRN_TRN1_32XLARGE, TRN_U8, false },
-        { TRN_TRN2_48XLARGE, TRN_F32, true },           { TRN_TRN2_48XLARGE, TRN_F8_E4M3FN, false },
-        { TRN_TRN2_48XLARGE, TRN_F4_E2M1, false },      { TRN_TRN2_48XLARGE, TRN_I8, false },
-        { TRN_TRN3_GEN2_ULTRASERVER, TRN_F8_E4M3, true }, { TRN_TRN3_GEN2_ULTRASERVER, TRN_F8_E4M3FN, true },
-        { TRN_TRN3_GEN2_ULTRASERVER, TRN_F32, true },   { TRN_TRN3_GEN2_ULTRASERVER, TRN_F8_E3M4, false },
-        { TRN_TRN3_GEN2_ULTRASERVER, TRN_F6_E2M3, false }, { TRN_TRN3_GEN2_ULTRASERVER, TRN_I32, false },
-        { TRN_TRN2_48XLARGE, TRN_FORMAT_UNSET, false }, { TRN_TRN2_48XLARGE, (trn_format)99, false },
+        { TRN_TRN1_32XLARGE, TRN_BF16, true },
+        { TRN_TRN1_32XLARGE, TRN_F8_E4M3FN, false },
+        { TRN_TRN1_32XLARGE, TRN_F4_E2M1, false },
+        { TRN_TRN1_32XLARGE, TRN_U8, false },
+        { TRN_TRN2_48XLARGE, TRN_F32, true },
+        { TRN_TRN2_48XLARGE, TRN_F8_E4M3FN, false },
+        { TRN_TRN2_48XLARGE, TRN_F4_E2M1, false },
+        { TRN_TRN2_48XLARGE, TRN_I8, false },
+        { TRN_TRN3_GEN2_ULTRASERVER, TRN_F8_E4M3, true },
+        { TRN_TRN3_GEN2_ULTRASERVER, TRN_F8_E4M3FN, true },
+        { TRN_TRN3_GEN2_ULTRASERVER, TRN_F32, true },
+        { TRN_TRN3_GEN2_ULTRASERVER, TRN_F8_E3M4, false },
+        { TRN_TRN3_GEN2_ULTRASERVER, TRN_F6_E2M3, false },
+        { TRN_TRN3_GEN2_ULTRASERVER, TRN_I32, false },
+        { TRN_TRN2_48XLARGE, TRN_FORMAT_UNSET, false },
+        { TRN_TRN2_48XLARGE, (trn_format)99, false },
         { TRN_TRN2_48XLARGE, TRN_F8_E8M0, false },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {

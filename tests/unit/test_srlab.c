@@ -371,7 +371,7 @@ static void adamw_is_adamw(void **state)
 typedef struct outcome {
     double off, whole; /* root mean square from f32's weights; whole: with what Kahan's sums keep */
     double mean_off, arrived, lost;
-    bool stored;                         /* all weights are numbers of the arm's format */
+    bool stored; /* all weights are numbers of the arm's format */
 } outcome;
 
 static outcome train_weights(const sr_arm *arm, const float *reference, float *result)
@@ -516,10 +516,14 @@ static void sums(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transformer_gradient), cmocka_unit_test(dense_gradients),
-        cmocka_unit_test(narrow_gradients),     cmocka_unit_test(adamw_is_adamw),
-        cmocka_unit_test(rounding_takes_updates), cmocka_unit_test(random_bits_are_fresh),
-        cmocka_unit_test(casts_are_fresh),      cmocka_unit_test(rates),
+        cmocka_unit_test(transformer_gradient),
+        cmocka_unit_test(dense_gradients),
+        cmocka_unit_test(narrow_gradients),
+        cmocka_unit_test(adamw_is_adamw),
+        cmocka_unit_test(rounding_takes_updates),
+        cmocka_unit_test(random_bits_are_fresh),
+        cmocka_unit_test(casts_are_fresh),
+        cmocka_unit_test(rates),
         cmocka_unit_test(sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

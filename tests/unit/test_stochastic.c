@@ -213,7 +213,7 @@ static int count_random_values(const trn_format_info *f, uint64_t *rng, int roun
 static void counts_equal_exact_fractions(void **state)
 {
     (void)state;
-    static const trn_format format[] = { TRN_F8_E8M0, TRN_I8, TRN_U8, TRN_I16, TRN_U16,
+    static const trn_format format[] = { TRN_F8_E8M0, TRN_I8,  TRN_U8,      TRN_I16,     TRN_U16,
                                          TRN_BF16,    TRN_F16, TRN_F6_E2M3, TRN_F6_E3M2, TRN_F4_E2M1 };
     uint64_t rng = 10;
     const int rounds = cases_rounds(120, 600);
@@ -322,8 +322,10 @@ static void an_integer_through_binary32(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_equal_the_golden_fractions), cmocka_unit_test(counts_equal_exact_fractions),
-        cmocka_unit_test(sums_of_halves_in_fp16),            cmocka_unit_test(harmonic_sums_stagnate),
+        cmocka_unit_test(counts_equal_the_golden_fractions),
+        cmocka_unit_test(counts_equal_exact_fractions),
+        cmocka_unit_test(sums_of_halves_in_fp16),
+        cmocka_unit_test(harmonic_sums_stagnate),
         cmocka_unit_test(an_integer_through_binary32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,9 +23,10 @@ static const struct {
     trn_format format;
     int twin;
 } formats[] = {
-    { TRN_F8_E4M3, TWIN_E4M3 }, { TRN_F8_E4M3FN, TWIN_E4M3FN }, { TRN_F8_E5M2, TWIN_E5M2 }, { TRN_F8_E3M4, TWIN_E3M4 },
-    { TRN_F6_E2M3, TWIN_E2M3 }, { TRN_F6_E3M2, TWIN_E3M2 },     { TRN_F4_E2M1, TWIN_E2M1 }, { TRN_F8_E8M0, TWIN_E8M0 },
-    { TRN_I8, TWIN_I8 },        { TRN_U8, TWIN_U8 },            { TRN_F16, TWIN_F16 },      { TRN_BF16, TWIN_BF16 },
+    { TRN_F8_E4M3, TWIN_E4M3 }, { TRN_F8_E4M3FN, TWIN_E4M3FN }, { TRN_F8_E5M2, TWIN_E5M2 },
+    { TRN_F8_E3M4, TWIN_E3M4 }, { TRN_F6_E2M3, TWIN_E2M3 },     { TRN_F6_E3M2, TWIN_E3M2 },
+    { TRN_F4_E2M1, TWIN_E2M1 }, { TRN_F8_E8M0, TWIN_E8M0 },     { TRN_I8, TWIN_I8 },
+    { TRN_U8, TWIN_U8 },        { TRN_F16, TWIN_F16 },          { TRN_BF16, TWIN_BF16 },
     { TRN_I16, TWIN_I16 },      { TRN_U16, TWIN_U16 },          { TRN_TF32, TWIN_TF32 },
 };
 enum { FORMATS = sizeof formats / sizeof formats[0] };
@@ -35,14 +36,22 @@ static const trn_rounding mode_of[TWIN_MODES] = { TRN_NEAREST_EVEN,    TRN_STOCH
 
 /* mode, random bits, random word, carry to infinity, saturate */
 static const twin_way ways[] = {
-    { TWIN_NEAREST_EVEN, 32, 0, false, false },           { TWIN_NEAREST_EVEN, 32, 0, false, true },
-    { TWIN_TOWARD_ZERO, 32, 0, false, false },            { TWIN_TOWARD_POSITIVE, 32, 0, false, false },
-    { TWIN_TOWARD_NEGATIVE, 32, 0, false, false },        { TWIN_TO_ODD, 32, 0, false, false },
-    { TWIN_TOWARD_POSITIVE, 32, 0, false, true },         { TWIN_STOCHASTIC, 32, 0, false, false },
-    { TWIN_STOCHASTIC, 32, 0xffffffff, false, false },    { TWIN_STOCHASTIC, 32, 0x9e3779b9, true, false },
-    { TWIN_STOCHASTIC, 32, 0x80000000, true, true },      { TWIN_STOCHASTIC, 16, 0xfffe, false, false },
-    { TWIN_STOCHASTIC, 16, 0x6789, true, false },         { TWIN_STOCHASTIC, 8, 0x9c, false, true },
-    { TWIN_STOCHASTIC, 1, 1, true, false },               { TWIN_STOCHASTIC, 11, 0x3a7, false, false },
+    { TWIN_NEAREST_EVEN, 32, 0, false, false },
+    { TWIN_NEAREST_EVEN, 32, 0, false, true },
+    { TWIN_TOWARD_ZERO, 32, 0, false, false },
+    { TWIN_TOWARD_POSITIVE, 32, 0, false, false },
+    { TWIN_TOWARD_NEGATIVE, 32, 0, false, false },
+    { TWIN_TO_ODD, 32, 0, false, false },
+    { TWIN_TOWARD_POSITIVE, 32, 0, false, true },
+    { TWIN_STOCHASTIC, 32, 0, false, false },
+    { TWIN_STOCHASTIC, 32, 0xffffffff, false, false },
+    { TWIN_STOCHASTIC, 32, 0x9e3779b9, true, false },
+    { TWIN_STOCHASTIC, 32, 0x80000000, true, true },
+    { TWIN_STOCHASTIC, 16, 0xfffe, false, false },
+    { TWIN_STOCHASTIC, 16, 0x6789, true, false },
+    { TWIN_STOCHASTIC, 8, 0x9c, false, true },
+    { TWIN_STOCHASTIC, 1, 1, true, false },
+    { TWIN_STOCHASTIC, 11, 0x3a7, false, false },
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
@@ -147,7 +156,8 @@ static void question_init(question *q, trn_format format, twin_way way, trn_isa 
 
 static void fill(void *code, size_t bytes, uint32_t value, size_t n)
 {
-    if (bytes == 1) memset(code, (int)value, n);
+    if (bytes == 1)
+        memset(code, (int)value, n);
     else
         for (size_t i = 0; i < n; i++) memcpy((char *)code + i * bytes, &value, bytes);
 }
@@ -218,8 +228,10 @@ static size_t run_at(const runs *r, uint32_t u) /* the run that u is in */
     size_t low = 0, high = r->count;
     while (high - low > 1) {
         const size_t middle = low + (high - low) / 2;
-        if (r->at[middle].first <= u) low = middle;
-        else high = middle;
+        if (r->at[middle].first <= u)
+            low = middle;
+        else
+            high = middle;
     }
     return low;
 }

@@ -578,7 +578,7 @@ static void broadcasts_repeat_one_element(void **state)
     int64_t index[TRN_MAX_RANK] = { 3, 5 }, of[TRN_MAX_RANK] = { 3, 0 };
     assert_int_equal(row.shape[1], 7);
     assert_ptr_equal(place(&row, index), place(&column, of));
-    assert_int_equal(trn_tensor_broadcast(column, 0, 7).rank, 0);                        /* 4 elements */
+    assert_int_equal(trn_tensor_broadcast(column, 0, 7).rank, 0);                           /* 4 elements */
     assert_int_equal(trn_tensor_broadcast(trn_tensor_1d(TRN_F32, arena, 1), 0, 7).rank, 0); /* would mean packed */
     assert_int_equal(trn_tensor_broadcast(column, 1, 0).shape[1], 0);
     assert_int_equal(trn_tensor_broadcast(column, 1, -1).rank, 0);

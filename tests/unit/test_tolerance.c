@@ -38,10 +38,7 @@ typedef struct problem {
 
 static double uniform(void) { return (double)(cases_next(&rng) >> 11) * 0x1p-53; }
 
-static double normal(void)
-{
-    return sqrt(-2 * log(uniform() + 0x1p-60)) * cos(6.283185307179586 * uniform());
-}
+static double normal(void) { return sqrt(-2 * log(uniform() + 0x1p-60)) * cos(6.283185307179586 * uniform()); }
 
 static void cast(trn_format format, void *code, float *x, int64_t n)
 {
@@ -81,8 +78,7 @@ static double exact(const problem *p, int64_t m, int64_t n, wide *out)
     for (int64_t k = 0; k < p->k; k++) {
         int scale = 0;
         if (p->mx) scale = a_scale[m * (p->k / 32) + k / 32] + b_scale[n * (p->k / 32) + k / 32] - 254;
-        const double x = ldexp(read_by_array(p, a[m * p->k + k]), 40),
-                     w = ldexp(read_by_array(p, b[k * p->n + n]), 40);
+        const double x = ldexp(read_by_array(p, a[m * p->k + k]), 40), w = ldexp(read_by_array(p, b[k * p->n + n]), 40);
         assert_true(x == floor(x) && w == floor(w));
         sum += (wide)x * (wide)w << (20 + scale);
     }

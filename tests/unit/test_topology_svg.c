@@ -282,13 +282,19 @@ static void pictures_are_what_they_were(void **state)
         { 0x2226c46d14a3c858, 0x96d038edf03a2f8f },
     };
     const trn_topology net[] = {
-        trn_topology_preset(TRN_TRN2_48XLARGE, "sa"), trn_topology_preset(TRN_TRN2_ULTRASERVER, "sa"),
+        trn_topology_preset(TRN_TRN2_48XLARGE, "sa"),
+        trn_topology_preset(TRN_TRN2_ULTRASERVER, "sa"),
         trn_topology_preset(TRN_TRN3_GEN1_ULTRASERVER, "sa"),
         trn_topology_preset(TRN_TRN3_GEN2_ULTRASERVER, "doc/planes=4"),
-        trn_topology_preset(TRN_TRN1_ULTRACLUSTER, "sa"), trn_topology_preset(TRN_PROJECT_RAINIER, "sa"),
-        trn_topology_ring(7, 1e9, 1e-6), trn_topology_ring(400000, 1e9, 0), trn_topology_switch(9, 1e9, 1e-6),
-        trn_topology_switch(400000, 1e9, 0), trn_topology_fully_connected(6, 1e9, 1e-6),
-        trn_topology_fully_connected(5000, 1e9, 0), trn_topology_torus(2, torus, 1e9, 0),
+        trn_topology_preset(TRN_TRN1_ULTRACLUSTER, "sa"),
+        trn_topology_preset(TRN_PROJECT_RAINIER, "sa"),
+        trn_topology_ring(7, 1e9, 1e-6),
+        trn_topology_ring(400000, 1e9, 0),
+        trn_topology_switch(9, 1e9, 1e-6),
+        trn_topology_switch(400000, 1e9, 0),
+        trn_topology_fully_connected(6, 1e9, 1e-6),
+        trn_topology_fully_connected(5000, 1e9, 0),
+        trn_topology_torus(2, torus, 1e9, 0),
         trn_topology_torus(3, cube, 1e9, 0),
     };
     (void)state;

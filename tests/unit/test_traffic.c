@@ -181,8 +181,7 @@ static void simulate(const twin_net *net, double end[MOST])
     for (int i = 0; i < MOST; i++) end[i] = 0;
     for (;;) {
         double next = HUGE_VAL;
-        while (settle(net, now, end)) {
-        }
+        while (settle(net, now, end)) {}
         grow(net);
         for (int i = 0; i < messages; i++) {
             if (message[i].state == UNDER_WAY && message[i].until < next) next = message[i].until;

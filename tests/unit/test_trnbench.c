@@ -469,8 +469,8 @@ static char *printed(void (*print)(FILE *, const void *), const void *context)
 }
 
 static const app_column some_columns[] = { { "name", APP_TEXT, "", "" },
-                                          { "count", APP_INTEGER, "", "" },
-                                          { "rate", APP_REAL, "", "" } };
+                                           { "count", APP_INTEGER, "", "" },
+                                           { "rate", APP_REAL, "", "" } };
 
 static void fill_some(app_table *t)
 {
@@ -594,8 +594,7 @@ static void the_whole_json_reads_back(void **state)
     assert_int_equal(cJSON_GetArraySize(results), 2 * 2 * TRN_SYSTEM_COUNT);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(root, "totals")), 2 * TRN_SYSTEM_COUNT);
     const cJSON *row;
-    cJSON_ArrayForEach(row, results)
-    {
+    cJSON_ArrayForEach(row, results) {
         const bool fp8 = !strcmp(cJSON_GetObjectItem(row, "format")->valuestring, "mxfp8");
         const bool trainium3 = !strncmp(cJSON_GetObjectItem(row, "system")->valuestring, "trn3", 4);
         assert_int_equal(cJSON_GetArraySize(row), sizeof tidy_columns / sizeof tidy_columns[0]);

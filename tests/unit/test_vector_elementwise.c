@@ -282,9 +282,11 @@ static void narrow_operand(void **unused)
     const uint16_t two[2] = { 0x4000, 0xc040 }; /* 2 and -3 in bfloat16 */
     float x[6] = { 1, 2, 3, 4, 5, 6 }, y[6] = { 1, 1, 1, 1, 1, 1 }, r[6];
     (void)unused;
-    trn_scalar_tensor_tensor_args b = { .dst = trn_tensor_2d(TRN_F32, r, 2, 3), .data = trn_tensor_2d(TRN_F32, x, 2, 3),
+    trn_scalar_tensor_tensor_args b = { .dst = trn_tensor_2d(TRN_F32, r, 2, 3),
+                                        .data = trn_tensor_2d(TRN_F32, x, 2, 3),
                                         .operand0_tile = trn_tensor_2d(TRN_BF16, (void *)(uintptr_t)two, 2, 1),
-                                        .operand1 = trn_tensor_2d(TRN_F32, y, 2, 3), .op0 = TRN_ALU_MULTIPLY,
+                                        .operand1 = trn_tensor_2d(TRN_F32, y, 2, 3),
+                                        .op0 = TRN_ALU_MULTIPLY,
                                         .op1 = TRN_ALU_ADD };
     assert_int_equal(trn_scalar_tensor_tensor(&b), TRN_OK);
     for (int i = 0; i < 6; i++) assert_true(r[i] == x[i] * (i < 3 ? 2 : -3) + 1);
@@ -419,8 +421,12 @@ static void memset_of_integers(void **state)
     static const struct {
         trn_format format;
         int64_t low, high;
-    } row[] = { { TRN_I8, -128, 127 }, { TRN_U8, 0, 255 }, { TRN_I16, -32768, 32767 }, { TRN_U16, 0, 65535 },
-                { TRN_I32, INT32_MIN, INT32_MAX }, { TRN_U32, 0, UINT32_MAX } };
+    } row[] = { { TRN_I8, -128, 127 },
+                { TRN_U8, 0, 255 },
+                { TRN_I16, -32768, 32767 },
+                { TRN_U16, 0, 65535 },
+                { TRN_I32, INT32_MIN, INT32_MAX },
+                { TRN_U32, 0, UINT32_MAX } };
     enum { ROWS = 3, COLUMNS = 700 };
     static uint8_t room[ROWS * COLUMNS * 4];
     trn_error error;
@@ -428,17 +434,22 @@ static void memset_of_integers(void **state)
         const size_t bytes = trn_format_bytes(row[i].format);
         const int64_t numbers[] = { row[i].low, row[i].high, row[i].high - 1, row[i].low + 1, row[i].high / 3 };
         for (int k = 0; k < 5; k++) {
-            trn_memset_args a = { .dst = trn_tensor_2d(row[i].format, room, ROWS, COLUMNS), .value = 9,
-                                  .is_integer = true, .integer = numbers[k], .error = &error };
+            trn_memset_args a = { .dst = trn_tensor_2d(row[i].format, room, ROWS, COLUMNS),
+                                  .value = 9,
+                                  .is_integer = true,
+                                  .integer = numbers[k],
+                                  .error = &error };
             memset(room, 0x5a, sizeof room);
             assert_int_equal(trn_memset(&a), TRN_OK);
             for (size_t n = 0; n < sizeof room; n++)
-                assert_int_equal(room[n], n >= ROWS * COLUMNS * bytes
-                                              ? 0x5a : (uint8_t)((uint64_t)numbers[k] >> (8 * (n % bytes))));
+                assert_int_equal(
+                    room[n], n >= ROWS * COLUMNS * bytes ? 0x5a : (uint8_t)((uint64_t)numbers[k] >> (8 * (n % bytes))));
         }
         for (int k = 0; k < 2; k++) {
-            trn_memset_args a = { .dst = trn_tensor_2d(row[i].format, room, ROWS, COLUMNS), .is_integer = true,
-                                  .integer = k ? row[i].low - 1 : row[i].high + 1, .error = &error };
+            trn_memset_args a = { .dst = trn_tensor_2d(row[i].format, room, ROWS, COLUMNS),
+                                  .is_integer = true,
+                                  .integer = k ? row[i].low - 1 : row[i].high + 1,
+                                  .error = &error };
             memset(room, 0x5a, sizeof room);
             assert_int_equal(trn_memset(&a), TRN_EINVAL);
             assert_int_equal(room[0], 0x5a);
@@ -679,12 +690,22 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memset_of_integers),
-        cmocka_unit_test(kernels),        cmocka_unit_test(chains),        cmocka_unit_test(scalars),
-        cmocka_unit_test(two_roundings),  cmocka_unit_test(one_place),     cmocka_unit_test(narrow_operand),
-        cmocka_unit_test(on_gpsimd),      cmocka_unit_test(bits),
-        cmocka_unit_test(integers),       cmocka_unit_test(copies),        cmocka_unit_test(empty_and_broadcast),
-        cmocka_unit_test(in_place),       cmocka_unit_test(large),         cmocka_unit_test(refuse_operators),
-        cmocka_unit_test(refuse_scalars), cmocka_unit_test(refuse_copies),
+        cmocka_unit_test(kernels),
+        cmocka_unit_test(chains),
+        cmocka_unit_test(scalars),
+        cmocka_unit_test(two_roundings),
+        cmocka_unit_test(one_place),
+        cmocka_unit_test(narrow_operand),
+        cmocka_unit_test(on_gpsimd),
+        cmocka_unit_test(bits),
+        cmocka_unit_test(integers),
+        cmocka_unit_test(copies),
+        cmocka_unit_test(empty_and_broadcast),
+        cmocka_unit_test(in_place),
+        cmocka_unit_test(large),
+        cmocka_unit_test(refuse_operators),
+        cmocka_unit_test(refuse_scalars),
+        cmocka_unit_test(refuse_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,7 +197,7 @@ static void transpose_refusals(void **unused)
 
 /* ---- quantize_mx ---- */
 
-enum { K = 128, M = 70 }; /* partitions, words */
+enum { K = 128, M = 70 };                             /* partitions, words */
 static uint16_t values[K * M * 4], spread[M * K * 4]; /* [K, 4 M], and [M, 4 K]: a group is 32 in a row */
 static uint8_t codes[K * M * 4], scales[K / 8 * M], expected[M * K * 4], expected_scale[M * K / 8];
 
@@ -213,12 +213,12 @@ static void known_groups(void **unused)
 {
     (void)unused;
     memset(values, 0, sizeof values);
-    values[0 * 8 + 1] = 0x3f80;                      /* word 0 of [32, 8]: largest 1 */
-    values[7 * 8 + 3] = 0xbf00;                      /* -0.5, the eighth partition */
-    values[8 * 8 + 0] = 0x8000;                      /* the second group: zeros, one of them negative */
-    values[16 * 8 + 2] = 0x7fc0;                     /* the third: a NaN */
+    values[0 * 8 + 1] = 0x3f80;  /* word 0 of [32, 8]: largest 1 */
+    values[7 * 8 + 3] = 0xbf00;  /* -0.5, the eighth partition */
+    values[8 * 8 + 0] = 0x8000;  /* the second group: zeros, one of them negative */
+    values[16 * 8 + 2] = 0x7fc0; /* the third: a NaN */
     values[17 * 8 + 2] = 0x3f80;
-    values[24 * 8 + 4] = 0x0001;                     /* word 1 of the fourth: a subnormal */
+    values[24 * 8 + 4] = 0x0001; /* word 1 of the fourth: a subnormal */
     trn_quantize_mx_args a = quantize_of(TRN_F8_E4M3FN, 32, 2);
     assert_int_equal(trn_quantize_mx(&a), TRN_OK);
     CASES_EQUAL(120, scales[0], "largest 1: 2^-7");
@@ -272,7 +272,8 @@ static void groups_are_blocks(void **unused)
         trn_mx_quantize_args twin = { .dst = trn_tensor_2d(a.dst.format, expected, M, 4 * K),
                                       .dst_scale = trn_tensor_2d(TRN_U8, expected_scale, M, K / 8),
                                       .src = trn_tensor_2d(f16 ? TRN_F16 : TRN_BF16, spread, M, 4 * K),
-                                      .scale = numerics.mx_scale_rule, .rounding = rounding };
+                                      .scale = numerics.mx_scale_rule,
+                                      .rounding = rounding };
         a.src.format = twin.src.format;
         a.rounding = rounding;
         a.numerics = &numerics;
@@ -455,11 +456,18 @@ static void quantize_refusals(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(masks),             cmocka_unit_test(short_quadrants), cmocka_unit_test(one_partition_spreads),
+        cmocka_unit_test(masks),
+        cmocka_unit_test(short_quadrants),
+        cmocka_unit_test(one_partition_spreads),
         cmocka_unit_test(shuffle_refusals),
-        cmocka_unit_test(transposes),        cmocka_unit_test(transpose_refusals), cmocka_unit_test(known_groups),
-        cmocka_unit_test(groups_are_blocks), cmocka_unit_test(stochastic_groups),
-        cmocka_unit_test(on_to_the_tensor_engine), cmocka_unit_test(quantize_refusals), cmocka_unit_test(scale_tiles),
+        cmocka_unit_test(transposes),
+        cmocka_unit_test(transpose_refusals),
+        cmocka_unit_test(known_groups),
+        cmocka_unit_test(groups_are_blocks),
+        cmocka_unit_test(stochastic_groups),
+        cmocka_unit_test(on_to_the_tensor_engine),
+        cmocka_unit_test(quantize_refusals),
+        cmocka_unit_test(scale_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,8 +66,10 @@ static void seed_all(uint64_t seed)
 static const struct {
     trn_generation generation;
     trn_engine engine;
-} drawers[] = { { TRN_TRAINIUM1, TRN_ENGINE_VECTOR },  { TRN_TRAINIUM2, TRN_ENGINE_UNKNOWN },
-                { TRN_TRAINIUM2, TRN_ENGINE_GPSIMD },  { TRN_TRAINIUM3, TRN_ENGINE_VECTOR },
+} drawers[] = { { TRN_TRAINIUM1, TRN_ENGINE_VECTOR },
+                { TRN_TRAINIUM2, TRN_ENGINE_UNKNOWN },
+                { TRN_TRAINIUM2, TRN_ENGINE_GPSIMD },
+                { TRN_TRAINIUM3, TRN_ENGINE_VECTOR },
                 { TRN_TRAINIUM3, TRN_ENGINE_GPSIMD } };
 enum { DRAWERS = sizeof drawers / sizeof drawers[0] };
 
@@ -257,9 +259,12 @@ static void drops_follow_the_words(void **unused)
         seed_all((uint64_t)round);
         twin_lanes(generation, TRN_ENGINE_VECTOR);
         twin_words(partitions, elements);
-        trn_dropout_args a = { .generation = generation, .dst = trn_tensor_2d(format, out, partitions, elements),
-                               .data = trn_tensor_2d(format, data, partitions, elements), .prob = probs[0],
-                               .state = &state, .isa = isa };
+        trn_dropout_args a = { .generation = generation,
+                               .dst = trn_tensor_2d(format, out, partitions, elements),
+                               .data = trn_tensor_2d(format, data, partitions, elements),
+                               .prob = probs[0],
+                               .state = &state,
+                               .isa = isa };
         if (tile) a.prob_tile = trn_tensor_2d(TRN_F32, probs, partitions, 1);
         if (in_place) memcpy(out, data, sizeof out), a.data = a.dst;
         assert_int_equal(trn_dropout(&a), TRN_OK);
@@ -285,8 +290,10 @@ static void the_least_word(void **unused)
     for (int k = 0; k < 3; k++) {
         seed_all(2);
         state.lfsr.row[state.lfsr.first][0] = state.lfsr.row[(state.lfsr.first + 1) % 4][0] = 0;
-        trn_dropout_args a = { .dst = trn_tensor_2d(TRN_F32, out, 1, 1), .data = trn_tensor_2d(TRN_F32, one, 1, 1),
-                               .prob = probs[k], .state = &state };
+        trn_dropout_args a = { .dst = trn_tensor_2d(TRN_F32, out, 1, 1),
+                               .data = trn_tensor_2d(TRN_F32, one, 1, 1),
+                               .prob = probs[k],
+                               .state = &state };
         assert_int_equal(trn_dropout(&a), TRN_OK);
         assert_true(out[0] == (k ? 0.0f : 3.0f));
     }
@@ -343,13 +350,16 @@ static void states_come_back(void **unused)
         assert_int_equal(trn_rng(&draw), TRN_OK);
         const int width = vector ? 24 : 6;
         trn_rand_get_state_args get = { .engine = vector ? TRN_ENGINE_VECTOR : TRN_ENGINE_UNKNOWN,
-                                        .generation = vector ? TRN_TRAINIUM3 : TRN_TRAINIUM2, .state = &state,
-                                        .gpsimd = &gpsimd, .dst = trn_tensor_2d(TRN_U32, kept, P, width) };
+                                        .generation = vector ? TRN_TRAINIUM3 : TRN_TRAINIUM2,
+                                        .state = &state,
+                                        .gpsimd = &gpsimd,
+                                        .dst = trn_tensor_2d(TRN_U32, kept, P, width) };
         assert_int_equal(trn_rand_get_state(&get), TRN_OK);
         assert_int_equal(trn_rng(&draw), TRN_OK);
         memcpy(want, word, P * 11 * sizeof word[0]);
-        trn_rand_set_state_args set = { .engine = get.engine, .generation = get.generation, .state = &state,
-                                        .gpsimd = &gpsimd, .src_seeds = get.dst };
+        trn_rand_set_state_args set = {
+            .engine = get.engine, .generation = get.generation, .state = &state, .gpsimd = &gpsimd, .src_seeds = get.dst
+        };
         assert_int_equal(trn_rand_set_state(&set), TRN_OK);
         get.dst.data = again;
         assert_int_equal(trn_rand_get_state(&get), TRN_OK);
@@ -462,8 +472,10 @@ static void refusals(void **unused)
     r.max_tile.shape[0] = 3;
     REFUSED(trn_rand2, r, TRN_ESHAPE, "max_tile has 3 partitions of 1 elements; it takes one for each of 4", &watch);
 
-    trn_dropout_args d = { .dst = trn_tensor_2d(TRN_F32, word, 4, 4), .data = trn_tensor_2d(TRN_F32, words, 4, 4),
-                           .prob = 1.01f, .state = &state };
+    trn_dropout_args d = { .dst = trn_tensor_2d(TRN_F32, word, 4, 4),
+                           .data = trn_tensor_2d(TRN_F32, words, 4, 4),
+                           .prob = 1.01f,
+                           .state = &state };
     REFUSED(trn_dropout, d, TRN_EINVAL, "prob is 1.01 in partition 0; it is 0 to 1", &watch);
     d.prob = NAN;
     REFUSED(trn_dropout, d, TRN_EINVAL, "it is 0 to 1", &watch);
@@ -536,12 +548,18 @@ static void refusals(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_go_by_lanes),   cmocka_unit_test(low_bits),
-        cmocka_unit_test(more_than_the_lanes), cmocka_unit_test(a_step_begins_anew),
-        cmocka_unit_test(numbers_follow_the_definition), cmocka_unit_test(numbers_are_uniform),
-        cmocka_unit_test(drops_follow_the_words), cmocka_unit_test(the_least_word),
-        cmocka_unit_test(the_largest_word),    cmocka_unit_test(seeds),
-        cmocka_unit_test(states_come_back),    cmocka_unit_test(few_lanes),
+        cmocka_unit_test(words_go_by_lanes),
+        cmocka_unit_test(low_bits),
+        cmocka_unit_test(more_than_the_lanes),
+        cmocka_unit_test(a_step_begins_anew),
+        cmocka_unit_test(numbers_follow_the_definition),
+        cmocka_unit_test(numbers_are_uniform),
+        cmocka_unit_test(drops_follow_the_words),
+        cmocka_unit_test(the_least_word),
+        cmocka_unit_test(the_largest_word),
+        cmocka_unit_test(seeds),
+        cmocka_unit_test(states_come_back),
+        cmocka_unit_test(few_lanes),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

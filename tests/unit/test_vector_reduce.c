@@ -449,16 +449,19 @@ static void refuse_reductions(void **unused)
     REFUSED(trn_tensor_reduce, a, TRN_EUNSUPPORTED,
             "numerics.reduce_order is not sequential: tensor_reduce has no other", &watch);
     const trn_tensor data = trn_tensor_2d(TRN_F32, x, 2, 3), dst = trn_tensor_2d(TRN_F32, out, 2, 3);
-    trn_tensor_scalar_reduce_args each = { .numerics = &pairwise, .dst = dst, .data = data, .op0 = TRN_ALU_ADD,
-                                           .reduce_op = TRN_ALU_ADD };
+    trn_tensor_scalar_reduce_args each = {
+        .numerics = &pairwise, .dst = dst, .data = data, .op0 = TRN_ALU_ADD, .reduce_op = TRN_ALU_ADD
+    };
     REFUSED(trn_tensor_scalar_reduce, each, TRN_EUNSUPPORTED,
             "numerics.reduce_order is not sequential: tensor_scalar_reduce has no other", &watch);
-    trn_tensor_scalar_cumulative_args along = { .numerics = &pairwise, .dst = dst, .src = data, .op0 = TRN_ALU_ADD,
-                                                .op1 = TRN_ALU_ADD };
+    trn_tensor_scalar_cumulative_args along = {
+        .numerics = &pairwise, .dst = dst, .src = data, .op0 = TRN_ALU_ADD, .op1 = TRN_ALU_ADD
+    };
     REFUSED(trn_tensor_scalar_cumulative, along, TRN_EUNSUPPORTED,
             "numerics.reduce_order is not sequential: tensor_scalar_cumulative has no other", &watch);
-    trn_tensor_tensor_scan_args scan = { .numerics = &pairwise, .dst = dst, .data0 = data, .data1 = data,
-                                         .op0 = TRN_ALU_MULTIPLY, .op1 = TRN_ALU_ADD };
+    trn_tensor_tensor_scan_args scan = {
+        .numerics = &pairwise, .dst = dst, .data0 = data, .data1 = data, .op0 = TRN_ALU_MULTIPLY, .op1 = TRN_ALU_ADD
+    };
     REFUSED(trn_tensor_tensor_scan, scan, TRN_EUNSUPPORTED,
             "numerics.reduce_order is not sequential: tensor_tensor_scan has no other", &watch);
     trn_numerics late = trn_numerics_default(TRN_TRAINIUM3);
@@ -580,7 +583,8 @@ int main(void)
         cmocka_unit_test(exponential),
         cmocka_unit_test(ranges),
         cmocka_unit_test(threads),
-        cmocka_unit_test(in_its_own_data), cmocka_unit_test(refuse_reductions),
+        cmocka_unit_test(in_its_own_data),
+        cmocka_unit_test(refuse_reductions),
         cmocka_unit_test(refuse_registers),
         cmocka_unit_test(refuse_scans_and_selections),
     };

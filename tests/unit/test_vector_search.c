@@ -84,8 +84,7 @@ static void equals_compete(void **unused)
     trn_nc_match_replace8_args replace = replace_of(1, 8);
     replace.imm = 7; /* what was put there is not found again */
     assert_int_equal(trn_nc_match_replace8(&replace), TRN_OK);
-    for (uint32_t i = 0; i < 8; i++)
-        CASES_EQUAL(i > 4 ? 3 * (7 - i) : 0xffffffffu, where[i], "replaced, %d", (int)i);
+    for (uint32_t i = 0; i < 8; i++) CASES_EQUAL(i > 4 ? 3 * (7 - i) : 0xffffffffu, where[i], "replaced, %d", (int)i);
 }
 
 /* ---- order and equality ---- */
@@ -349,11 +348,15 @@ static void every_generation_has_them(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_example),     cmocka_unit_test(equals_compete),
+        cmocka_unit_test(published_example),
+        cmocka_unit_test(equals_compete),
         cmocka_unit_test(nan_is_last_and_zeros_are_apart),
-        cmocka_unit_test(what_is_left_is_moved), cmocka_unit_test(integers_are_numbers),
-        cmocka_unit_test(rounds_sort),           cmocka_unit_test(long_partitions),
-        cmocka_unit_test(beyond_the_limits),     cmocka_unit_test(refusals),
+        cmocka_unit_test(what_is_left_is_moved),
+        cmocka_unit_test(integers_are_numbers),
+        cmocka_unit_test(rounds_sort),
+        cmocka_unit_test(long_partitions),
+        cmocka_unit_test(beyond_the_limits),
+        cmocka_unit_test(refusals),
         cmocka_unit_test(every_generation_has_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

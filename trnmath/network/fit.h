@@ -235,8 +235,7 @@ TRNI_FN void trni_fit_search(trni_fit *f)
     f->sum = trni_fit_sum(f, f->p, f->residual);
     for (int round = 0; round < (f->a->is_near ? 2 : 8) && f->status == TRN_OK; round++) {
         double damping = 1e-3;
-        for (int i = 0; i < 40 && f->sum > 1e-24 && trni_fit_step(f, &damping); i++) {
-        }
+        for (int i = 0; i < 40 && f->sum > 1e-24 && trni_fit_step(f, &damping); i++) {}
         if (!trni_fit_walk(f)) return;
     }
 }

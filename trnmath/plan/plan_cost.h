@@ -640,8 +640,7 @@ TRNI_FN trn_status trni_plan_work_begin(trni_plan_work *w, const trn_plan_args *
     memset(w, 0, sizeof *w);
     trn_status status = trni_plan_resolve_args(w, args);
     if (status != TRN_OK) return status;
-    for (w->products = 64; w->products < shapes; w->products *= 2) {
-    }
+    for (w->products = 64; w->products < shapes; w->products *= 2) {}
     w->product = (trni_plan_product_row *)calloc((size_t)w->products, sizeof *w->product);
     w->collective = (trni_plan_collective_row *)calloc(TRNI_PLAN_COLLECTIVES, sizeof *w->collective);
     w->chips = (int *)calloc((size_t)(trni_plan_place_capacity(w->a.net) + w->a.net->chips), sizeof *w->chips);

@@ -77,7 +77,7 @@ typedef struct owner {
     place made;
     life life;
     bool outside, lost, pinned; /* outside: it has no memory now; lost: nor numbers; pinned: to its address */
-    trni_allocation was;            /* outside: what it was */
+    trni_allocation was;        /* outside: what it was */
     char *kept;                 /* and its numbers, if there are any */
     struct owner *next, **link; /* of those outside */
 } owner;

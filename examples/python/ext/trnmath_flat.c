@@ -172,8 +172,8 @@ int trnmath_tolerance(const trnmath_view *worst, const trnmath_view *sigma, cons
     trn_status status = resolve(options, &r, &error);
     if (status == TRN_OK) {
         const trn_matmul_args args = product_of(dst, a, b, a_scale, b_scale, &r, &error);
-        status = trn_tolerance(&(trn_tolerance_args){
-            .matmul = &args, .worst = tensor(worst), .sigma = tensor(sigma), .error = &error });
+        status = trn_tolerance(
+            &(trn_tolerance_args){ .matmul = &args, .worst = tensor(worst), .sigma = tensor(sigma), .error = &error });
     }
     return done(why, status, &error);
 }
@@ -221,8 +221,7 @@ int trnmath_mx_quantize(const trnmath_view *dst, const trnmath_view *dst_scale, 
     resolved r;
     trn_status status = resolve(options, &r, &error);
     const int chosen = rule_from_name(rule);
-    if (status == TRN_OK && chosen < 0)
-        status = failed(&error, TRN_EINVAL, "rule \"%.60s\" is unknown", rule);
+    if (status == TRN_OK && chosen < 0) status = failed(&error, TRN_EINVAL, "rule \"%.60s\" is unknown", rule);
     if (status == TRN_OK)
         status = trn_mx_quantize(&(trn_mx_quantize_args){ .dst = tensor(dst),
                                                           .dst_scale = tensor(dst_scale),
@@ -326,8 +325,7 @@ int trnmath_explain(const char *numerics, char *lines, size_t lines_room, char *
 static trn_status find_system(const char *name, trn_topology *net, trn_error *error)
 {
     const trn_system system = trn_system_from_name(name);
-    if (system == TRN_SYSTEM_COUNT)
-        return failed(error, TRN_EINVAL, "system \"%.60s\" is unknown", name ? name : "");
+    if (system == TRN_SYSTEM_COUNT) return failed(error, TRN_EINVAL, "system \"%.60s\" is unknown", name ? name : "");
     *net = trn_topology_of(system);
     return TRN_OK;
 }
@@ -348,7 +346,7 @@ static trn_status find_collective(const trnmath_collective_ask *ask, trn_topolog
     if (ask->wire && trn_format_read(&args->wire, ask->wire, error) != TRN_OK) return TRN_EFORMAT;
     if (ask->count < 0 || ask->count > net->chips)
         return failed(error, TRN_EINVAL, "count is %lld; %s has %d chips", (long long)ask->count, net->name,
-                         net->chips);
+                      net->chips);
     if (ask->ranks_per_chip < 0 || ask->ranks_per_chip > 1024)
         return failed(error, TRN_EINVAL, "ranks_per_chip is %lld", (long long)ask->ranks_per_chip);
     for (int i = 0; i < ask->count; i++) chips[i] = ask->chips ? ask->chips[i] : i;
@@ -421,7 +419,7 @@ int trnmath_collective(const trnmath_collective_ask *ask, const trnmath_view *ds
     if (status == TRN_OK) status = find_collective(ask, &net, chips, &args, &error);
     if (status == TRN_OK && trn_collective_ranks(&args) != ranks)
         status = failed(&error, TRN_ESHAPE, "%lld arrays are given, but the group has %d ranks", (long long)ranks,
-                           trn_collective_ranks(&args));
+                        trn_collective_ranks(&args));
     if (status == TRN_OK) {
         args.rounding = r.rounding;
         args.overflow = r.overflow;

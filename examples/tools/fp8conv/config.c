@@ -342,8 +342,7 @@ static cJSON *mx_words(const fc_catalogue *c)
     const cJSON *before;
     for (int i = 0; i < c->items; i++)
         if (fc_is_weight(&c->item[i]) && c->item[i].form == FC_AS_MX) append(list, c->item[i].result.name);
-    cJSON_ArrayForEach(before, field(c->rules.quantisation, "mx_words"))
-    {
+    cJSON_ArrayForEach(before, field(c->rules.quantisation, "mx_words")) {
         const int i = cJSON_IsString(before) ? fc_find(c, before->valuestring) : -1;
         if (i >= 0 && c->item[i].role == FC_COPIED) append(list, before->valuestring);
     }

@@ -123,23 +123,22 @@ enum { FC_MAGNITUDES = 128 }; /* a code without its sign, on which no error depe
 
 typedef struct fc_tally {
     int64_t elements;
-    int64_t over_240;      /* finite, beyond Trainium's range */
+    int64_t over_240;       /* finite, beyond Trainium's range */
     int64_t to_inf, to_nan; /* finite codes that would mean infinity or NaN under the other format */
     int64_t was_not_finite;
-    int64_t not_finite;     /* finite once, and infinity or NaN in the output */
+    int64_t not_finite; /* finite once, and infinity or NaN in the output */
     int64_t inexact, inexact_large;
     double worst, worst_large; /* relative error; large: codes of 2^-5 and more */
     double signal, noise;      /* sums of squares, in units of the weights */
 } fc_tally;
 
-typedef struct fc_judge { /* how codes that were converted are judged */
+typedef struct fc_judge {  /* how codes that were converted are judged */
     const float *in, *out; /* values of codes */
     const float *other;    /* values of the same codes in the other format */
     fc_factor factor;      /* exact: out * up == in * down; up = 0: exact when the products with the scales are equal */
 } fc_judge;
 
-void fc_count(const unsigned char *codes, int64_t stride, int64_t rows, int64_t columns,
-              uint64_t count[FC_MAGNITUDES]);
+void fc_count(const unsigned char *codes, int64_t stride, int64_t rows, int64_t columns, uint64_t count[FC_MAGNITUDES]);
 /* Counts of one tile after the other: what does not depend on the scale is reckoned once for all that convert alike. */
 typedef struct fc_ledger {
     fc_tally *tally;
@@ -179,19 +178,19 @@ typedef struct fc_item {
     fc_role role;
     fc_kind kind;
     fc_form form;
-    unsigned char *said; /* the bytes of a part that says something; NULL */
-    st_tensor view;  /* its elements as they are written: shape, elements; name and type are nothing */
-    bool transposed; /* view is [.., columns, rows] of what is stored */
-    bool mx_fp4;     /* FC_AS_MX: codes of four bits, as they were; else of eight */
-    const quant *quant; /* of codes: what they are; NULL: numbers */
+    unsigned char *said;  /* the bytes of a part that says something; NULL */
+    st_tensor view;       /* its elements as they are written: shape, elements; name and type are nothing */
+    bool transposed;      /* view is [.., columns, rows] of what is stored */
+    bool mx_fp4;          /* FC_AS_MX: codes of four bits, as they were; else of eight */
+    const quant *quant;   /* of codes: what they are; NULL: numbers */
     int old_scale, scale; /* of a weight: the one that is read, the one that is written; -1: none */
     int weight;           /* of a scale */
-    fc_grid in, out;  /* of codes and numbers */
+    fc_grid in, out;      /* of codes and numbers */
     quant_values values;  /* the scales that go in; there while the plan is needed, or `opened` */
     bool opened;
     unsigned char *mx_scale; /* FC_AS_MX: what is written */
     float *out_scale;
-    int uses;                    /* how often the plan will still be asked for */
+    int uses; /* how often the plan will still be asked for */
     bool planned;
     fc_tally tally;
     double scale_error; /* largest relative error of a stored scale against what the mode asks for */
@@ -225,13 +224,13 @@ typedef struct fc_catalogue {
     quant_asked asked;
     st_tensor *seen; /* copies of the first `named` items' tensors, in the order of names, and where they are */
     const st_tensor **list;
-    quant_map map;   /* what each of them is */
+    quant_map map;  /* what each of them is */
     int left_alone; /* matrices that the rules leave as they are */
     int run_scales,
         run_kept;     /* scales of activations and caches: converted; as they are, of the side that is written */
     int cache_scales; /* those of both that are a cache's */
-    io_stage stage; /* what is written, until it appears */
-    fc_file *file;  /* of a directory: what lies beside the weights */
+    io_stage stage;   /* what is written, until it appears */
+    fc_file *file;    /* of a directory: what lies beside the weights */
     int files, file_capacity;
     fc_item *item; /* in the order of shards and files; new ones at the end */
     int items, capacity;
@@ -258,10 +257,10 @@ static inline uint64_t fc_size(const st_tensor *t) { return (uint64_t)t->element
 
 /* Roles, partners, results: everything but values. */
 bool fc_assign(fc_catalogue *c, char *why);
-bool fc_refuse_file(const char *path, char *why); /* formats that are not read, before it is opened */
+bool fc_refuse_file(const char *path, char *why);                /* formats that are not read, before it is opened */
 bool fc_assign_packed(fc_catalogue *c, int *weights, char *why); /* all but FP8 */
-void fc_drop_inputs(fc_catalogue *c, int weight); /* scales of activations beside it */
-bool fc_refuse_leftovers(const fc_catalogue *c, char *why); /* scales that are no one's */
+void fc_drop_inputs(fc_catalogue *c, int weight);                /* scales of activations beside it */
+bool fc_refuse_leftovers(const fc_catalogue *c, char *why);      /* scales that are no one's */
 /* `w` becomes its form: names, shapes, new scales. */
 bool fc_assign_form(fc_catalogue *c, int weight, const char *name, char *why);
 bool fc_add_scale(fc_catalogue *c, int weight, char *why);
@@ -270,8 +269,8 @@ st_tensor fc_matrix(const st_tensor *t, int64_t rows, int64_t columns); /* its l
 
 /* ---- work ---- */
 
-bool fc_plan(fc_catalogue *c, int item, char *why);    /* its scales; nothing when they are there */
-void fc_plan_release(fc_catalogue *c, int item);       /* one use less */
+bool fc_plan(fc_catalogue *c, int item, char *why);                   /* its scales; nothing when they are there */
+void fc_plan_release(fc_catalogue *c, int item);                      /* one use less */
 bool fc_scale_bytes(fc_catalogue *c, int item, void *out, char *why); /* of a scale that is written */
 bool fc_scale_read(fc_catalogue *c, const fc_item *scale, float **values, char *why);
 
@@ -293,12 +292,12 @@ typedef struct fc_work {
     /* One piece; `out` holds a byte per element. Pieces run side by side. */
     void (*run)(const struct fc_work *work, const fc_piece *piece, unsigned char *out, fc_tally *tally);
     const fc_table *table; /* of codes, when it is the same everywhere; or NULL */
-    int out_bits; /* of an element that is written */
+    int out_bits;          /* of an element that is written */
     int64_t elements, rows, columns, piece_rows, piece_columns, pieces;
 } fc_work;
 typedef struct fc_tile { /* elements of a piece that share both scales */
     int64_t row, rows, column, columns;
-    int64_t first;  /* element, from the piece's first */
+    int64_t first;   /* element, from the piece's first */
     int64_t in, out; /* groups */
 } fc_tile;
 bool fc_next_tile(const fc_work *work, const fc_piece *piece, fc_tile *tile); /* begin with all zeros */
@@ -335,8 +334,8 @@ bool fc_into_folder(const fc_catalogue *c);
 bool fc_list_files(fc_catalogue *c, char *why); /* what lies beside the weights, after fc_assign */
 bool fc_copy_files(fc_catalogue *c, char *why);
 void fc_forget_files(fc_catalogue *c);
-bool fc_keeps_layout(const fc_catalogue *c);   /* FP8 has the scales it had, but for their values */
-bool fc_has_fp8(const fc_catalogue *c);        /* the result */
+bool fc_keeps_layout(const fc_catalogue *c); /* FP8 has the scales it had, but for their values */
+bool fc_has_fp8(const fc_catalogue *c);      /* the result */
 bool fc_write_config(const fc_catalogue *c, const char *from, const char *to, char *why);
 bool fc_cache_of_integers(const fc_rules *rules); /* a cache that is not FP8 */
 bool fc_only_cache(const fc_rules *rules);        /* what is described has FP8 in its cache and nowhere else */
@@ -344,7 +343,7 @@ bool fc_marked(const fc_rules *rules);            /* what is described is Traini
 /* Does nobody read the result, as far as is known? Why: a clause. */
 bool fc_no_loader(const fc_catalogue *c, char *because, size_t size);
 int fc_advise(const fc_options *o);
-const char *fc_written(fc_catalogue *c);       /* what fc_write_all made: a file, or an index */
+const char *fc_written(fc_catalogue *c);    /* what fc_write_all made: a file, or an index */
 bool fc_verify(fc_catalogue *c, char *why); /* what fc_write_all made, before it is OUT */
 int fc_convert_checkpoint(const fc_options *o);
 int fc_convert_gguf(const fc_options *o);

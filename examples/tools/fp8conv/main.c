@@ -101,18 +101,22 @@ static bool take_path(void *options, const char *word, char *why)
 {
     fc_options *o = options;
     if (o->out) return app_refuse(why, "one input and one output; there is a third");
-    if (o->in) o->out = word;
-    else o->in = word;
+    if (o->in)
+        o->out = word;
+    else
+        o->in = word;
     return true;
 }
 
 static const app_option option[] = {
     { "--to", "neuron|ocp", "the FP8 that is written: Trainium's (240, the default) or OCP's (448)", take_to },
     { "--from", "ocp|neuron", "the FP8 that is read; by default what the file's fp8_format says, else ocp", take_from },
-    { "--mode", "MODE", "halve    codes / 2, scales x 2: exact but for 16 tiny codes (the default)\n"
-                        "ratio    codes / (448/240), scales x (448/240): the vendor's recipe\n"
-                        "requant  dequantised, and quantised with fresh scales\n"
-                        "relabel  the bytes as they are: unsafe towards neuron", take_mode },
+    { "--mode", "MODE",
+      "halve    codes / 2, scales x 2: exact but for 16 tiny codes (the default)\n"
+      "ratio    codes / (448/240), scales x (448/240): the vendor's recipe\n"
+      "requant  dequantised, and quantised with fresh scales\n"
+      "relabel  the bytes as they are: unsafe towards neuron",
+      take_mode },
     { "--fp8", "FORM", "what FP8 becomes: fp8 (the default), bf16, or mx: Trainium3's words and scales", take_fp8 },
     { "--mxfp4", "FORM", "what MXFP4 becomes: fp8, bf16 or mx; without this it is refused", take_mxfp4 },
     { "--nvfp4", "FORM", "the same for NVFP4", take_nvfp4 },
@@ -125,21 +129,29 @@ static const app_option option[] = {
       take_grain },
     { "--block", "RxC", "how large blocks are: 128x128", take_blocks },
     { "--power-of-two", NULL, "fresh scales are powers of two", take_pow2 },
-    { "--quantize", NULL, "quantise BF16, F16 and F32 matrices too, in a checkpoint that has FP8;\n"
-                          "one without is always quantised", take_quantise },
+    { "--quantize", NULL,
+      "quantise BF16, F16 and F32 matrices too, in a checkpoint that has FP8;\n"
+      "one without is always quantised",
+      take_quantise },
     { "--include", "GLOB", "quantise tensors of such names, and no others; may be repeated", take_include },
     { "--exclude", "GLOB", "do not quantise tensors of such names; may be repeated", take_exclude },
     { "--no-rules", NULL, "quantise also what config.json says is to stay as it is", take_no_rules },
-    { "--scale-name", "PATTERN", "how a weight's scale may be called, with {name} for the weight's name and\n"
-                                 "{base} for that without .weight; may be repeated", take_scale },
+    { "--scale-name", "PATTERN",
+      "how a weight's scale may be called, with {name} for the weight's name and\n"
+      "{base} for that without .weight; may be repeated",
+      take_scale },
     { "--run-scale", "GLOB", "further scales of activations or KV caches; may be repeated", take_run_scale },
     { "--keep-run-scales", NULL, "leave the scales of activations and KV caches alone", take_keep_run },
     { "--no-new-scales", NULL, "refuse tensors without a scale instead of writing one", take_no_new },
     { "--check", NULL, "only report; nothing is written", take_check },
-    { "--verify", NULL, "read back what was written, and compare each element with the definition;\n"
-                        "all that before it becomes OUT", take_verify },
-    { "--force", NULL, "replace an OUT that is there: a file, or a directory with a checkpoint and all that is\n"
-                       "in it; until the last step it stays as it is", take_force },
+    { "--verify", NULL,
+      "read back what was written, and compare each element with the definition;\n"
+      "all that before it becomes OUT",
+      take_verify },
+    { "--force", NULL,
+      "replace an OUT that is there: a file, or a directory with a checkpoint and all that is\n"
+      "in it; until the last step it stays as it is",
+      take_force },
     { "--each", NULL, "a line per tensor, instead of one for all that differ by a number", take_each },
     { "--advise", NULL, "only the routes there are: what each loses on this model's codes, its bytes and cycles",
       take_advise },

@@ -229,11 +229,14 @@ static bool grid_of_numbers(const fc_catalogue *c, const st_tensor *t, fc_grid *
     const bool channel = o->grain == FC_PER_CHANNEL && t->rank >= 2;
     const int outputs = channel ? quant_outputs(&c->rules.said, t) : -2;
     if (!outputs)
-        return io_fail(why, t->name, "nothing says which of its axes counts outputs, and --scales channel needs that: "
-                                     "hidden_size and moe_intermediate_size of config.json would");
-    if (o->grain == FC_GRAIN_KEPT || t->rank < 2) *grid = fc_grid_of_grain(t, FC_PER_TENSOR, o->block);
-    else *grid = fc_grid_of_grain(t, channel && outputs == -1 ? FC_PER_BLOCK : o->grain,
-                                  channel && outputs == -1 ? column : o->block);
+        return io_fail(why, t->name,
+                       "nothing says which of its axes counts outputs, and --scales channel needs that: "
+                       "hidden_size and moe_intermediate_size of config.json would");
+    if (o->grain == FC_GRAIN_KEPT || t->rank < 2)
+        *grid = fc_grid_of_grain(t, FC_PER_TENSOR, o->block);
+    else
+        *grid = fc_grid_of_grain(t, channel && outputs == -1 ? FC_PER_BLOCK : o->grain,
+                                 channel && outputs == -1 ? column : o->block);
     return true;
 }
 
@@ -346,8 +349,10 @@ static bool refuse_foreign(const fc_catalogue *c, char *why)
     char format[QUANT_FOREIGN];
     int place;
     if (!quant_foreign(&c->map, &place, format)) return true;
-    return io_fail(why, c->options->in, "its weights are %s (%.200s is there), and fp8conv reads FP8, INT8, INT4, "
-                                        "NF4, MXFP4, NVFP4, BF16, F16 and F32", format, c->map.tensor[place]->name);
+    return io_fail(why, c->options->in,
+                   "its weights are %s (%.200s is there), and fp8conv reads FP8, INT8, INT4, "
+                   "NF4, MXFP4, NVFP4, BF16, F16 and F32",
+                   format, c->map.tensor[place]->name);
 }
 
 /* Nothing asks for FP8 of what is none: not a checkpoint whose other FP8 stays, nor one that says that only its cache
@@ -373,8 +378,9 @@ static bool refuse_nothing(const fc_catalogue *c, char *why)
     if (c->run_kept && !c->options->keep_run_scales)
         return io_fail(why, in, "the scale of its FP8 cache is %s's already; there is nothing to convert", to);
     if (e5m2)
-        return io_fail(why, in, "its FP8 is E5M2, the same on both sides; there is nothing to convert (--fp8 bf16 "
-                                "makes BF16 of it)");
+        return io_fail(why, in,
+                       "its FP8 is E5M2, the same on both sides; there is nothing to convert (--fp8 bf16 "
+                       "makes BF16 of it)");
     if (!quantises_unasked(c))
         return io_fail(why, in, "it has nothing of what the options would convert; there is nothing to convert");
     return io_fail(why, in, "it has no FP8, and no matrix that would be quantised (--include chooses)");

@@ -42,11 +42,11 @@ void fc_set_type(st_tensor *t, const char *type)
 /* ---- what becomes of them ---- */
 
 static const char *const kinds[FC_KINDS] = { "numbers", "FP8", "INT8", "INT4", "NF4", "MXFP4", "NVFP4" };
-static const char *const flags[FC_KINDS] = { NULL,      "--fp8",   "--int8", "--int4",
-                                             "--nf4",   "--mxfp4", "--nvfp4" };
-static const fc_kind kind_of[QUANT_KINDS] = { [QUANT_FP8] = FC_IS_FP8, [QUANT_INT8] = FC_IS_INT8,
-                                              [QUANT_INT4] = FC_IS_INT4,   [QUANT_NF4] = FC_IS_NF4,
-                                              [QUANT_MXFP4] = FC_IS_MXFP4, [QUANT_NVFP4] = FC_IS_NVFP4 };
+static const char *const flags[FC_KINDS] = { NULL, "--fp8", "--int8", "--int4", "--nf4", "--mxfp4", "--nvfp4" };
+static const fc_kind kind_of[QUANT_KINDS] = {
+    [QUANT_FP8] = FC_IS_FP8, [QUANT_INT8] = FC_IS_INT8,   [QUANT_INT4] = FC_IS_INT4,
+    [QUANT_NF4] = FC_IS_NF4, [QUANT_MXFP4] = FC_IS_MXFP4, [QUANT_NVFP4] = FC_IS_NVFP4
+};
 
 const char *fc_kind_text(fc_kind kind) { return kinds[kind]; }
 const char *fc_kind_flag(fc_kind kind) { return flags[kind]; }
@@ -71,8 +71,9 @@ static bool turn(fc_item *w, char *why)
     const bool eight = w->kind == FC_IS_FP8 || w->kind == FC_IS_INT8;
     const int r = w->view.rank;
     if (w->form == FC_AS_MX && eight && !w->quant->outputs)
-        return io_fail(why, w->tensor.name, "nothing says which of its axes counts outputs, and MX needs that: "
-                                            "hidden_size and moe_intermediate_size of config.json would");
+        return io_fail(why, w->tensor.name,
+                       "nothing says which of its axes counts outputs, and MX needs that: "
+                       "hidden_size and moe_intermediate_size of config.json would");
     w->transposed = w->form == FC_AS_MX ? !(eight && w->quant->outputs == -1) : blocks;
     if (w->transposed) w->view = fc_matrix(&w->view, w->view.shape[r - 1], w->view.shape[r - 2]);
     return true;
@@ -122,8 +123,8 @@ static bool assign_mx(fc_catalogue *c, int i, const char *name, char *why)
     const int r = w->view.rank;
     const int64_t inputs = r >= 2 ? w->view.shape[r - 2] : 0, outputs = r >= 2 ? w->view.shape[r - 1] : 0;
     if (r < 2 || inputs % MXFP4_BLOCK)
-        return io_fail(why, w->tensor.name, "it cannot be MX: its %lld inputs are no multiple of %d",
-                       (long long)inputs, MXFP4_BLOCK);
+        return io_fail(why, w->tensor.name, "it cannot be MX: its %lld inputs are no multiple of %d", (long long)inputs,
+                       MXFP4_BLOCK);
     w->mx_fp4 = w->kind == FC_IS_MXFP4;
     if (!take_name(c, w, name, "_mx_words", why)) return false;
     char *kept = w->result.name;

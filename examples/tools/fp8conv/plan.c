@@ -15,9 +15,12 @@
 fc_grid fc_grid_of_grain(const st_tensor *tensor, fc_grain grain, const int64_t block[2])
 {
     fc_grid g = quant_grid_matrices(tensor);
-    if (grain == FC_PER_BLOCK) quant_grid_cut(&g, 1, block[0], block[1]);
-    else if (grain == FC_PER_CHANNEL) quant_grid_cut(&g, 1, 1, g.columns);
-    else g = quant_grid_whole(tensor);
+    if (grain == FC_PER_BLOCK)
+        quant_grid_cut(&g, 1, block[0], block[1]);
+    else if (grain == FC_PER_CHANNEL)
+        quant_grid_cut(&g, 1, 1, g.columns);
+    else
+        g = quant_grid_whole(tensor);
     return g;
 }
 

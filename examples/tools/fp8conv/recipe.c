@@ -25,9 +25,12 @@ static const char *skip(const char *at, bool lines)
 {
     for (;;) {
         at = skip_blanks(at);
-        if (*at == '#') at += strcspn(at, "\n");
-        else if (lines && *at == '\n') at++;
-        else return at;
+        if (*at == '#')
+            at += strcspn(at, "\n");
+        else if (lines && *at == '\n')
+            at++;
+        else
+            return at;
     }
 }
 
@@ -39,8 +42,10 @@ static const char *take_name(const char *at, const char *ends, char name[NAME])
     while (*at && n < NAME - 1) {
         const bool doubled = quote == '\'' && at[0] == quote && at[1] == quote, escaped = quote == '"' && *at == '\\';
         const bool comment = !quote && *at == '#' && (at[-1] == ' ' || at[-1] == '\t');
-        if ((doubled || escaped) && at[1]) at++;
-        else if (quote ? *at == quote : comment || *at == '\n' || strchr(ends, *at) != NULL) break;
+        if ((doubled || escaped) && at[1])
+            at++;
+        else if (quote ? *at == quote : comment || *at == '\n' || strchr(ends, *at) != NULL)
+            break;
         name[n++] = *at++;
     }
     while (!quote && n > 0 && strchr(" \t\r", name[n - 1])) n--;
@@ -65,8 +70,10 @@ static const char *take_bracket(const char *at, cJSON *list)
         at = take_name(at, ",]", name);
         if (!at || !append(list, name)) return NULL;
         at = skip(at, true);
-        if (*at == ',') at = skip(at + 1, true);
-        else if (*at != ']') return NULL;
+        if (*at == ',')
+            at = skip(at + 1, true);
+        else if (*at != ']')
+            return NULL;
     }
     return *at == ']' ? at + 1 : NULL;
 }

@@ -60,9 +60,12 @@ static const char *form_text(const fc_catalogue *c, const fc_item *item)
 /* What shares a scale in the output. */
 static void scales_text(const fc_item *item, char *text, size_t size)
 {
-    if (item->form == FC_AS_BF16) snprintf(text, size, "none");
-    else if (item->form == FC_AS_MX) snprintf(text, size, "32x1");
-    else quant_grid_describe(&item->out, text, size);
+    if (item->form == FC_AS_BF16)
+        snprintf(text, size, "none");
+    else if (item->form == FC_AS_MX)
+        snprintf(text, size, "32x1");
+    else
+        quant_grid_describe(&item->out, text, size);
 }
 
 static void fill_row(const fc_catalogue *c, const fc_item *item, app_table *table)
@@ -74,13 +77,17 @@ static void fill_row(const fc_catalogue *c, const fc_item *item, app_table *tabl
     scales_text(item, scales, sizeof scales);
     app_row(table);
     app_text(table, "%s", item->tensor.name);
-    if (item->kind >= FC_IS_MXFP4) app_text(table, "%s", fc_kind_text(item->kind));
-    else app_text(table, "%s%s%s", item->tensor.type, codes ? " " : "", codes ? fc_side_text(item->side) : "");
+    if (item->kind >= FC_IS_MXFP4)
+        app_text(table, "%s", fc_kind_text(item->kind));
+    else
+        app_text(table, "%s%s%s", item->tensor.type, codes ? " " : "", codes ? fc_side_text(item->side) : "");
     app_text(table, "%s", form_text(c, item));
     app_text(table, "%s", shape);
     app_text(table, "%s", scales);
-    if (item->scale >= 0) app_text(table, "%s", c->item[item->scale].result.name);
-    else app_missing(table);
+    if (item->scale >= 0)
+        app_text(table, "%s", c->item[item->scale].result.name);
+    else
+        app_missing(table);
     app_integer(table, t->elements);
     app_integer(table, t->over_240);
     app_integer(table, t->to_inf);
@@ -93,9 +100,12 @@ static void fill_row(const fc_catalogue *c, const fc_item *item, app_table *tabl
     app_real(table, t->worst_large);
     app_real(table, item->scale_error);
     app_real(table, fc_sqnr_db(t));
-    if (item->old_scale >= 0) app_text(table, "%s", c->item[item->old_scale].tensor.name);
-    else if (item->quant && item->quant->alone) app_text(table, "no scale, taken for 1");
-    else app_missing(table);
+    if (item->old_scale >= 0)
+        app_text(table, "%s", c->item[item->old_scale].tensor.name);
+    else if (item->quant && item->quant->alone)
+        app_text(table, "no scale, taken for 1");
+    else
+        app_missing(table);
 }
 
 void fc_report_schema(void)
@@ -132,23 +142,30 @@ static char *kind_name(const char *name, bool each)
 
 static void sqnr_text(const fc_tally *t, char *text, size_t size)
 {
-    if (t->not_finite) snprintf(text, size, "none");
-    else if (t->noise == 0) snprintf(text, size, "exact");
-    else snprintf(text, size, "%.1f dB", fc_sqnr_db(t));
+    if (t->not_finite)
+        snprintf(text, size, "none");
+    else if (t->noise == 0)
+        snprintf(text, size, "exact");
+    else
+        snprintf(text, size, "%.1f dB", fc_sqnr_db(t));
 }
 
 static void worst_text(const fc_tally *t, double worst, char *text, size_t size)
 {
-    if (t->not_finite) snprintf(text, size, "infinite");
-    else if (worst == 0) snprintf(text, size, "0");
-    else if (worst < 1e-4) snprintf(text, size, "%.0e", worst);
-    else snprintf(text, size, "%.1f %%", 100 * worst);
+    if (t->not_finite)
+        snprintf(text, size, "infinite");
+    else if (worst == 0)
+        snprintf(text, size, "0");
+    else if (worst < 1e-4)
+        snprintf(text, size, "%.0e", worst);
+    else
+        snprintf(text, size, "%.1f %%", 100 * worst);
 }
 
 static const app_column short_columns[] = {
-    { "tensor", APP_TEXT, "", "" },    { "from", APP_TEXT, "", "" },     { "scales", APP_TEXT, "", "" },
-    { "codes", APP_INTEGER, "", "" },  { "> 240", APP_INTEGER, "", "" }, { "inf/NaN", APP_INTEGER, "", "" },
-    { "inexact", APP_INTEGER, "", "" }, { "worst", APP_TEXT, "", "" },   { "from 2^-5", APP_TEXT, "", "" },
+    { "tensor", APP_TEXT, "", "" },     { "from", APP_TEXT, "", "" },     { "scales", APP_TEXT, "", "" },
+    { "codes", APP_INTEGER, "", "" },   { "> 240", APP_INTEGER, "", "" }, { "inf/NaN", APP_INTEGER, "", "" },
+    { "inexact", APP_INTEGER, "", "" }, { "worst", APP_TEXT, "", "" },    { "from 2^-5", APP_TEXT, "", "" },
     { "SQNR", APP_TEXT, "", "" },
 };
 
@@ -156,8 +173,10 @@ static void short_row(app_table *table, const kind *k)
 {
     char text[32];
     app_row(table);
-    if (k->tensors > 1) app_text(table, "%s  (%d)", k->name, k->tensors);
-    else app_text(table, "%s", k->name);
+    if (k->tensors > 1)
+        app_text(table, "%s  (%d)", k->name, k->tensors);
+    else
+        app_text(table, "%s", k->name);
     app_text(table, "%s", k->what);
     app_text(table, "%s", k->scales);
     app_integer(table, k->tally.elements);
@@ -195,8 +214,10 @@ static int gather(const fc_catalogue *c, kind *list)
         snprintf(one.what, sizeof one.what, "%s%s%s", what, other ? " to " : "", other ? form_text(c, item) : "");
         scales_text(item, one.scales, sizeof one.scales);
         kind *same = c->options->each ? NULL : find_kind(list, kinds, &one);
-        if (same) free(one.name);
-        else *(same = &list[kinds++]) = one;
+        if (same)
+            free(one.name);
+        else
+            *(same = &list[kinds++]) = one;
         same->tensors++;
         fc_tally_add(&same->tally, &item->tally);
     }

@@ -16,17 +16,17 @@
 enum { NAME = 4096, MOST_CONFIG = 1 << 24 };
 
 /* What published FP8 checkpoints leave alone, beside everything that is not a matrix. */
-static const char *const usually_left[] = { "*embed*",       "*wte.*",       "*wpe.*",      "*norm*",
-                                            "*lm_head*",     "*router*",     "output.weight", "*.gate.weight",
-                                            "*_gate.weight", "*conv*",       "*patch*",     "*_scale*",
+static const char *const usually_left[] = { "*embed*",          "*wte.*",       "*wpe.*",          "*norm*",
+                                            "*lm_head*",        "*router*",     "output.weight",   "*.gate.weight",
+                                            "*_gate.weight",    "*conv*",       "*patch*",         "*_scale*",
                                             "*attention_bias*", "*token_embd*", "*position_embd*", "*ffn_gate_inp*" };
 
 /* Classes of modules, and the names by which their tensors are known here. */
 static const struct {
     const char *class_name, *glob;
-} classes[] = { { "Embedding", "*embed*" },    { "Embedding", "*wte*" },      { "Embedding", "*wpe*" },
-                { "LayerNorm", "*norm*" },     { "RMSNorm", "*norm*" },       { "Conv1d", "*conv*" },
-                { "Conv2d", "*conv*" },        { "Conv3d", "*conv*" },        { "Conv2d", "*patch_embed*" },
+} classes[] = { { "Embedding", "*embed*" },   { "Embedding", "*wte*" }, { "Embedding", "*wpe*" },
+                { "LayerNorm", "*norm*" },    { "RMSNorm", "*norm*" },  { "Conv1d", "*conv*" },
+                { "Conv2d", "*conv*" },       { "Conv3d", "*conv*" },   { "Conv2d", "*patch_embed*" },
                 { "Conv3d", "*patch_embed*" } };
 
 bool fc_usually_left(const char *name)
@@ -60,10 +60,7 @@ static bool is_class(const char *text, const st_tensor *t)
     return strcmp(text, "Linear") == 0 && !other && t->rank >= 2;
 }
 
-static bool looks_like_class(const char *text)
-{
-    return text[0] >= 'A' && text[0] <= 'Z' && !strpbrk(text, "._*?");
-}
+static bool looks_like_class(const char *text) { return text[0] >= 'A' && text[0] <= 'Z' && !strpbrk(text, "._*?"); }
 
 /* The whole name, or from its beginning to a dot. */
 static bool covers(const char *text, const char *module)
@@ -79,8 +76,10 @@ static bool covers_part(const char *text, const char *module)
     char entry[NAME], longer[NAME];
     size_t n = (size_t)snprintf(entry, sizeof entry, "%s", text);
     if (n >= NAME - 4) return false;
-    if (n > 2 && strcmp(entry + n - 2, ".*") == 0) entry[n - 2] = '\0';
-    else if (n > 1 && entry[n - 1] == '.') entry[n - 1] = '\0';
+    if (n > 2 && strcmp(entry + n - 2, ".*") == 0)
+        entry[n - 2] = '\0';
+    else if (n > 1 && entry[n - 1] == '.')
+        entry[n - 1] = '\0';
     if (covers(entry, module)) return true;
     snprintf(longer, sizeof longer, "*.%.*s", NAME - 3, entry);
     return covers(longer, module);
@@ -178,8 +177,10 @@ static bool add_dynamic(fc_rules *rules, const cJSON *object, char *why)
     cJSON_ArrayForEach(item, value) {
         const bool minus = strncmp(item->string, "-:", 2) == 0;
         if (!minus && !changes_nothing(item))
-            return io_fail(why, rules->file, "its dynamic rule '%.100s' asks for more than 8 bits, which is all that "
-                                             "fp8conv knows", item->string);
+            return io_fail(why, rules->file,
+                           "its dynamic rule '%.100s' asks for more than 8 bits, which is all that "
+                           "fp8conv knows",
+                           item->string);
         if (!add_rule(rules, item->string, "dynamic", minus ? FC_RULE_MINUS : FC_RULE_PLUS, why)) return false;
     }
     return true;
@@ -207,9 +208,12 @@ static bool add_lists(fc_rules *rules, char *why)
     static const struct {
         const char *list;
         fc_rule_kind kind;
-    } row[] = { { "modules_to_not_convert", FC_RULE_PART }, { "ignored_layers", FC_RULE_PART },
-                { "llm_int8_skip_modules", FC_RULE_PART },  { "exclude_modules", FC_RULE_PART },
-                { "exclude", FC_RULE_PART },                { "ignore", FC_RULE_EXACT } };
+    } row[] = { { "modules_to_not_convert", FC_RULE_PART },
+                { "ignored_layers", FC_RULE_PART },
+                { "llm_int8_skip_modules", FC_RULE_PART },
+                { "exclude_modules", FC_RULE_PART },
+                { "exclude", FC_RULE_PART },
+                { "ignore", FC_RULE_EXACT } };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (!add_list(rules, rules->quantisation, row[i].list, row[i].kind, why)) return false;
     return add_dynamic(rules, rules->quantisation, why) && add_targets(rules, rules->quantisation, why);

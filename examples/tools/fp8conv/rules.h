@@ -32,15 +32,15 @@ typedef struct fc_rule {
 } fc_rule;
 
 typedef struct fc_rules {
-    quant_said said;          /* config.json and hf_quant_config.json */
-    cJSON *recipe;            /* lists of recipe.yaml, where both say nothing */
+    quant_said said;           /* config.json and hf_quant_config.json */
+    cJSON *recipe;             /* lists of recipe.yaml, where both say nothing */
     const cJSON *quantisation; /* the description in said; NULL: there is none */
     const char *file;          /* where it stands, without a directory */
     fc_rule *rule;
     int rules, capacity;
-    bool targets;     /* some are targets: others are left alone */
-    bool tied;        /* the embedding is the output's matrix too */
-    bool tied_known;  /* the configuration says whether */
+    bool targets;    /* some are targets: others are left alone */
+    bool tied;       /* the embedding is the output's matrix too */
+    bool tied_known; /* the configuration says whether */
 } fc_rules;
 
 /* What lies beside the weights at `path`, a file or a directory, but for the lists of modules. fc_rules_free it, also

@@ -186,8 +186,10 @@ static bool write_shard(fc_catalogue *c, int shard, const char *path, char *why)
     if (ok && create_shard(c, shard, path, list, count, &w, why)) {
         for (int i = 0; ok && i < count; i++) ok = write_item(c, list[i].item, &w, why);
         if (ok && !finite_so_far(c)) why[0] = '\0', ok = false;
-        if (ok) ok = st_finish(&w, why);
-        else st_abandon(&w);
+        if (ok)
+            ok = st_finish(&w, why);
+        else
+            st_abandon(&w);
     } else {
         ok = false;
     }

@@ -128,7 +128,7 @@ void fc_write_bf16(const fc_work *w, const fc_piece *p, unsigned char *out, fc_t
 
 /* ---- MX ---- */
 
-typedef struct band { /* 32 inputs of all outputs */
+typedef struct band {       /* 32 inputs of all outputs */
     int64_t first, columns; /* row of the view, over all matrices */
     const float *x;
     unsigned char *code, *scale; /* [32, columns], [columns] */

@@ -12,11 +12,11 @@ typedef struct pass {
     int64_t rows;
     mr_span *span;
     int spans;
-    int32_t *token;   /* [rows] */
-    int32_t *next;    /* [rows]; -1: the window ends here */
-    float *state;     /* [layers, rows, hidden] */
-    float *logits;    /* [rows, vocab] */
-    int64_t first;    /* the row of the text that row 0 is */
+    int32_t *token; /* [rows] */
+    int32_t *next;  /* [rows]; -1: the window ends here */
+    float *state;   /* [layers, rows, hidden] */
+    float *logits;  /* [rows, vocab] */
+    int64_t first;  /* the row of the text that row 0 is */
 } pass;
 
 typedef struct sums {
@@ -100,8 +100,10 @@ static void see_layer(void *user, int64_t layer, const float *h, int64_t rows)
     comparison *c = user;
     const int64_t n = rows * c->model->config.hidden;
     float *state = c->pass->state + layer * n;
-    if (c->reference) memcpy(state, h, sizeof *h * (size_t)n);
-    else add_noise(c->now, layer, state, h, n);
+    if (c->reference)
+        memcpy(state, h, sizeof *h * (size_t)n);
+    else
+        add_noise(c->now, layer, state, h, n);
 }
 
 /* Rows [first, first + count), whose logits x are. */
@@ -199,7 +201,8 @@ static bool run_passes(comparison *c, const mr_text *text, mr_result *result, ch
     const mr_config *config = &c->model->config;
     int64_t most = rows_of_a_pass(config, result->context);
     if (most > text->tokens) most = text->tokens;
-    pass p = { .span = app_memory((size_t)most, sizeof *p.span), .token = app_memory((size_t)most, sizeof *p.token),
+    pass p = { .span = app_memory((size_t)most, sizeof *p.span),
+               .token = app_memory((size_t)most, sizeof *p.token),
                .next = app_memory((size_t)most, sizeof *p.next) };
     bool ok = true;
     p.state = app_memory((size_t)(most * config->layers * config->hidden), sizeof *p.state);
@@ -227,9 +230,13 @@ static bool run_passes(comparison *c, const mr_text *text, mr_result *result, ch
 static void finish(mr_row *row, const sums *s, const mr_setting *setting, int64_t layers, double threshold)
 {
     const double n = (double)s->finite;
-    *row = (mr_row){ .setting = *setting, .nll = s->predicted ? s->nll / (double)s->predicted : NAN,
-                     .kl = s->finite ? s->kl / n : NAN, .kl_worst = s->finite ? s->kl_worst : NAN,
-                     .top1 = s->finite ? s->top1 / n : NAN, .first_apart = -1, .not_finite = s->rows - s->finite,
+    *row = (mr_row){ .setting = *setting,
+                     .nll = s->predicted ? s->nll / (double)s->predicted : NAN,
+                     .kl = s->finite ? s->kl / n : NAN,
+                     .kl_worst = s->finite ? s->kl_worst : NAN,
+                     .top1 = s->finite ? s->top1 / n : NAN,
+                     .first_apart = -1,
+                     .not_finite = s->rows - s->finite,
                      .seconds = s->seconds };
     row->perplexity = exp(row->nll);
     row->sqnr = app_memory((size_t)layers + 1, sizeof *row->sqnr);

@@ -14,18 +14,18 @@
 
 /* ---- settings: setting.c ---- */
 
-const char *mr_setting_row(int index, const char **text, const char **about);  /* NULL beyond the last */
+const char *mr_setting_row(int index, const char **text, const char **about); /* NULL beyond the last */
 const char *mr_setting_word(int index, const char **about);
 bool mr_setting_parse(const char *text, mr_setting *setting, char *why);
 
 /* ---- a weight as a setting has it: matrix.c ---- */
 
 typedef struct mr_matrix {
-    trn_tensor b;        /* [in, out], as trn_matmul takes it */
-    trn_tensor b_scale;  /* MX: [out, in / 32] */
-    float *out_scale;    /* FP8: [out], what sums are multiplied by; NULL: nothing */
-    void *memory;        /* its own, or NULL: it is the checkpoint's */
-    void *packed;        /* by trn_matmul_pack, or NULL */
+    trn_tensor b;       /* [in, out], as trn_matmul takes it */
+    trn_tensor b_scale; /* MX: [out, in / 32] */
+    float *out_scale;   /* FP8: [out], what sums are multiplied by; NULL: nothing */
+    void *memory;       /* its own, or NULL: it is the checkpoint's */
+    void *packed;       /* by trn_matmul_pack, or NULL */
 } mr_matrix;
 
 struct mr_run;
@@ -44,12 +44,12 @@ typedef struct mr_span {
 /* y [rows, out] = x [rows, in] w^T + bias. */
 typedef struct mr_product {
     mr_weight *w;
-    const mr_weight *bias;   /* NULL, or its tensor is: none */
+    const mr_weight *bias; /* NULL, or its tensor is: none */
     const float *x;
     int64_t rows;
     float *y;
-    bool row_parallel;       /* split along `in` over setting.tp cores, whose sums meet in an all-reduce */
-    bool raw;                /* y is what PSUM holds, not rounded */
+    bool row_parallel; /* split along `in` over setting.tp cores, whose sums meet in an all-reduce */
+    bool raw;          /* y is what PSUM holds, not rounded */
 } mr_product;
 
 /* What one kind of arithmetic does; x and y are [rows, n] binary32. */
@@ -78,10 +78,10 @@ typedef struct mr_run {
     mr_setting setting;
     const mr_ops *ops;
     int caches;
-    int64_t capacity;    /* positions of each cache */
+    int64_t capacity; /* positions of each cache */
     mr_cache *cache;
-    bool keep;           /* matrices stay when their layer is done: for generation */
-    bool pack;           /* and are packed: 6 bytes for each weight of BF16 */
+    bool keep;            /* matrices stay when their layer is done: for generation */
+    bool pack;            /* and are packed: 6 bytes for each weight of BF16 */
     float *cosine, *sine; /* [capacity, head_dim / 2] */
     /* Called after each layer with the residual stream [rows, hidden]. */
     void (*seen)(void *user, int64_t layer, const float *h, int64_t rows);
@@ -98,10 +98,10 @@ void mr_logits(mr_run *run, const float *h, int64_t rows, float *logits);
 
 /* ---- shared by products and vectors ---- */
 
-void mr_round(const mr_run *run, float *x, int64_t n);                        /* to setting.act, in place */
-void mr_vector(const mr_weight *w, const mr_run *run, float *out);            /* a vector's numbers, rounded */
-size_t mr_cache_bytes(const mr_run *run);                                     /* of one number */
-void mr_must(trn_status status, const trn_error *error);                      /* ends the program with a sentence */
+void mr_round(const mr_run *run, float *x, int64_t n);             /* to setting.act, in place */
+void mr_vector(const mr_weight *w, const mr_run *run, float *out); /* a vector's numbers, rounded */
+size_t mr_cache_bytes(const mr_run *run);                          /* of one number */
+void mr_must(trn_status status, const trn_error *error);           /* ends the program with a sentence */
 bool mr_rope_tables(const mr_rope_rule *rule, int64_t head_dim, int64_t positions, float *cosine, float *sine);
 
 #endif /* MODELRUN_ENGINE_H */

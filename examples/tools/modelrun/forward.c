@@ -82,8 +82,7 @@ static void linear(mr_run *run, mr_weight *w, const mr_weight *bias, const float
 
 static void linear_split(mr_run *run, mr_weight *w, const mr_weight *bias, const float *x, int64_t rows, float *y)
 {
-    run->ops->linear(run,
-                     &(mr_product){ .w = w, .bias = bias, .x = x, .rows = rows, .y = y, .row_parallel = true });
+    run->ops->linear(run, &(mr_product){ .w = w, .bias = bias, .x = x, .rows = rows, .y = y, .row_parallel = true });
 }
 
 static void norm(mr_run *run, const mr_weight *weight, const mr_weight *bias, const float *x, int64_t rows, float *y)
@@ -92,8 +91,10 @@ static void norm(mr_run *run, const mr_weight *weight, const mr_weight *bias, co
     float *w = floats(2 * n);
     mr_vector(weight, run, w);
     if (bias->tensor) mr_vector(bias, run, w + n);
-    if (bias->tensor) run->ops->layer_norm(run, x, w, w + n, rows, n, y);
-    else run->ops->rms_norm(run, x, w, rows, n, y);
+    if (bias->tensor)
+        run->ops->layer_norm(run, x, w, w + n, rows, n, y);
+    else
+        run->ops->rms_norm(run, x, w, rows, n, y);
     free(w);
 }
 
@@ -171,7 +172,7 @@ typedef struct attending {
     const mr_span *span;
     int64_t layer, group; /* heads of queries for one of keys */
     const float *q, *sinks;
-    float *out;           /* [count, heads, head_dim], as q is */
+    float *out; /* [count, heads, head_dim], as q is */
 } attending;
 
 /* What token `at` does not see among keys [first, first + keys). */
@@ -201,8 +202,7 @@ static void attend_some(const attending *a, int64_t head, int64_t t, int64_t cou
             if (sink) sink[g * count + i] = a->sinks[h];
         }
     run->ops->scores(run, q, cached(run, cache->k, a->layer, head) + skip, rows, keys, n, score);
-    for (int64_t i = 0; i < rows; i++)
-        mask(a, score + i * keys, a->span->position + t + i % count, first, keys);
+    for (int64_t i = 0; i < rows; i++) mask(a, score + i * keys, a->span->position + t + i % count, first, keys);
     run->ops->softmax(run, score, sink, scale, rows, keys);
     run->ops->mix(run, score, cached(run, cache->v, a->layer, head) + skip, rows, keys, n, q);
     for (int64_t g = 0; g < a->group; g++)
@@ -285,7 +285,8 @@ static void gated(mr_run *run, float *gate, float *up, int64_t n)
         up[i] += 1;
     }
     mr_round(run, up, n);
-    if (c->alpha == 1.702) run->ops->function(run, TRN_ACT_GELU_APPRX_SIGMOID, gate, n);
+    if (c->alpha == 1.702)
+        run->ops->function(run, TRN_ACT_GELU_APPRX_SIGMOID, gate, n);
     else {
         run->ops->function(run, TRN_ACT_SIGMOID, sigmoid, n);
         multiply(run, gate, sigmoid, n);
@@ -303,7 +304,8 @@ static void perceptron(mr_run *run, mr_weight *w[3], const mr_weight *bias[3], c
     if (w[0]->tensor) {
         linear(run, w[0], bias[0], x, rows, gate);
         gated(run, gate, up, n);
-    } else run->ops->function(run, run->model->config.act, up, n);
+    } else
+        run->ops->function(run, run->model->config.act, up, n);
     linear_split(run, w[2], bias[2], w[0]->tensor ? gate : up, rows, y);
     free(gate);
     free(up);
@@ -436,8 +438,10 @@ void mr_forward(mr_run *run, const int32_t *token, const mr_span *span, int span
         norm(run, &l->norm[1], &l->norm_bias[1], h, rows, x);
         mr_weight *w[3] = { &l->w[MR_GATE], &l->w[MR_UP], &l->w[MR_DOWN] };
         const mr_weight *bias[3] = { &l->bias[MR_GATE], &l->bias[MR_UP], &l->bias[MR_DOWN] };
-        if (c->sparse[i]) mixture(run, l, x, rows, y);
-        else perceptron(run, w, bias, x, rows, y);
+        if (c->sparse[i])
+            mixture(run, l, x, rows, y);
+        else
+            perceptron(run, w, bias, x, rows, y);
         add(run, h, y, n);
         if (run->seen) run->seen(run->user, i, h, rows);
         if (!run->keep) free_layer(run, i);
@@ -450,6 +454,5 @@ void mr_forward(mr_run *run, const int32_t *token, const mr_span *span, int span
 
 void mr_logits(mr_run *run, const float *h, int64_t rows, float *logits)
 {
-    run->ops->linear(run,
-                     &(mr_product){ .w = &run->model->head, .x = h, .rows = rows, .y = logits, .raw = true });
+    run->ops->linear(run, &(mr_product){ .w = &run->model->head, .x = h, .rows = rows, .y = logits, .raw = true });
 }

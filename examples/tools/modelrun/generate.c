@@ -9,8 +9,8 @@ typedef struct job {
     mr_model *model;
     const mr_options *o;
     const mr_text *text;
-    int64_t *length;     /* of each sequence's beginning */
-    int32_t *made;       /* [sequences, generate] */
+    int64_t *length; /* of each sequence's beginning */
+    int32_t *made;   /* [sequences, generate] */
     double prefill, decode;
 } job;
 

@@ -77,9 +77,12 @@ static void put_row(app_table *t, const mr_result *r, const mr_row *row)
     put(t, row->kl_worst, "%.3g");
     put(t, 100 * row->top1, "%.2f %%");
     put(t, row->sqnr[r->layers], "%.1f dB");
-    if (row->first_apart < 0) app_text(t, "none");
-    else if (row->first_apart == r->layers) app_text(t, "the logits");
-    else app_text(t, "layer %d", row->first_apart);
+    if (row->first_apart < 0)
+        app_text(t, "none");
+    else if (row->first_apart == r->layers)
+        app_text(t, "the logits");
+    else
+        app_text(t, "layer %d", row->first_apart);
     app_text(t, "%s", row->setting.about ? row->setting.about : "");
 }
 
@@ -144,12 +147,20 @@ static void curves(FILE *out, const mr_result *r)
     for (int l = 0; l < points; l++) x[l] = l;
     for (int i = 0; i < lines; i++) {
         for (int l = 0; l < points; l++) y[i * points + l] = drawn(r->row[i + 1].sqnr[l]);
-        line[i] = (chart_line){ .name = r->row[i + 1].setting.name, .x = x, .y = y + i * points, .count = points,
-                                .colour = i, .dashed = i >= 6, .dots = points < 3 };
+        line[i] = (chart_line){ .name = r->row[i + 1].setting.name,
+                                .x = x,
+                                .y = y + i * points,
+                                .count = points,
+                                .colour = i,
+                                .dashed = i >= 6,
+                                .dots = points < 3 };
     }
     fputs("<div class=panel>\n", out);
-    chart_lines(out, &(chart){ .title = "SQNR along the layers", .x_title = "layer", .y_title = "SQNR, dB",
-                               .line = line, .lines = lines });
+    chart_lines(out, &(chart){ .title = "SQNR along the layers",
+                               .x_title = "layer",
+                               .y_title = "SQNR, dB",
+                               .line = line,
+                               .lines = lines });
     fputs("</div>\n", out);
     free(y);
     free(x);

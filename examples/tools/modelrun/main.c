@@ -65,8 +65,10 @@ static const app_option option[] = {
     { "--generate", "N", "continue each sequence by N tokens instead, the likeliest each time; default setting: bf16",
       take_generate },
     { "--pack", NULL, "with --generate: pack weights, 6 bytes for each of BF16; for many sequences", take_pack },
-    { "--scale-name", "PATTERN", "how a weight's scale may be called, with {name} for the weight's name and\n"
-                                 "{base} for that without .weight; may be repeated", take_scale_name },
+    { "--scale-name", "PATTERN",
+      "how a weight's scale may be called, with {name} for the weight's name and\n"
+      "{base} for that without .weight; may be repeated",
+      take_scale_name },
     { "--block", "RxC", "how large the blocks are that share a scale, where config.json does not say it", take_block },
     { "--no-rules", NULL, "take a scale that is missing for 1", take_no_rules },
     { "--random", "CONFIG", "random weights for this config.json, instead of a model", take_random },
@@ -149,8 +151,10 @@ static void drop_impossible(mr_options *o, mr_model *model)
     for (int i = 0; i < o->settings; i++) {
         mr_run run;
         const bool ok = mr_run_start(&run, model, &o->setting[i], 0, 1, why);
-        if (ok) o->setting[kept++] = o->setting[i];
-        else app_complain(0, "left out: %s", why);
+        if (ok)
+            o->setting[kept++] = o->setting[i];
+        else
+            app_complain(0, "left out: %s", why);
         mr_run_end(&run);
     }
     o->settings = kept;
@@ -220,8 +224,7 @@ static int run(mr_options *o)
 static int run_random(mr_options *o)
 {
     char path[600], why[IO_WHY];
-    if (o->write)
-        return mr_write_random(o->random, o->write, why) ? APP_OK : app_complain(APP_USAGE, "%s", why);
+    if (o->write) return mr_write_random(o->random, o->write, why) ? APP_OK : app_complain(APP_USAGE, "%s", why);
     if (!mr_temporary_random(o->random, path, sizeof path, why)) return app_complain(APP_USAGE, "%s", why);
     o->folder = path;
     const int status = run(o);

@@ -28,8 +28,7 @@ static void convert(trn_format format, const float *x, int64_t n, void *out)
 
 static bool stands(const mr_weight *w, trn_format format)
 {
-    return !w->codes && w->tensor->format == format &&
-           (uintptr_t)w->tensor->data % trn_format_bytes(format) == 0;
+    return !w->codes && w->tensor->format == format && (uintptr_t)w->tensor->data % trn_format_bytes(format) == 0;
 }
 
 /* One after the other: a turned matrix costs nothing more, and the next one is decoded while this one is not needed. */
@@ -134,7 +133,8 @@ static void make_mx(const mr_run *run, const mr_weight *w, mr_matrix *m)
             memcpy(piece + i * n, plain + i * w->columns, sizeof *piece * (size_t)w->columns);
         trn_mx_quantize_args a = { .dst = trn_tensor_2d(format, code + o * n, count, n),
                                    .dst_scale = trn_tensor_2d(TRN_F8_E8M0, scale + o * blocks, count, blocks),
-                                   .src = trn_tensor_2d(TRN_F32, piece, count, n), .scale = TRN_MX_SCALE_OCP_FLOOR,
+                                   .src = trn_tensor_2d(TRN_F32, piece, count, n),
+                                   .scale = TRN_MX_SCALE_OCP_FLOOR,
                                    .error = &error };
         mr_must(trn_mx_quantize(&a), &error);
     }
@@ -157,8 +157,10 @@ static void dequantise(const mr_run *run, const mr_weight *w, mr_matrix *m)
     for (int64_t o = 0; o < w->rows; o++) {
         const trn_tensor from = trn_tensor_2d(m->b.format, (void *)(uintptr_t)(code + o * step), 1, step);
         if (m->b_scale.rank) {
-            trn_mx_dequantize_args a = { .dst = trn_tensor_2d(TRN_F32, x, 1, step), .src = from,
-                                         .src_scale = trn_tensor_slice(m->b_scale, 0, o, 1), .error = &error };
+            trn_mx_dequantize_args a = { .dst = trn_tensor_2d(TRN_F32, x, 1, step),
+                                         .src = from,
+                                         .src_scale = trn_tensor_slice(m->b_scale, 0, o, 1),
+                                         .error = &error };
             mr_must(trn_mx_dequantize(&a), &error);
         } else
             for (int64_t i = 0; i < n; i++) x[i] = fc_values(TRN_F8_E4M3)[code[o * step + i]] * m->out_scale[o];
@@ -176,8 +178,11 @@ static void dequantise(const mr_run *run, const mr_weight *w, mr_matrix *m)
 static void pack(const mr_run *run, mr_matrix *m)
 {
     trn_error error;
-    trn_matmul_args a = { .generation = run->setting.generation, .b = m->b, .b_scale = m->b_scale,
-                          .numerics = &run->setting.numerics, .error = &error };
+    trn_matmul_args a = { .generation = run->setting.generation,
+                          .b = m->b,
+                          .b_scale = m->b_scale,
+                          .numerics = &run->setting.numerics,
+                          .error = &error };
     const size_t bytes = trn_matmul_pack_bytes(&a);
     if (!bytes) return;
     m->packed = app_memory(bytes, 1);
@@ -187,7 +192,8 @@ static void pack(const mr_run *run, mr_matrix *m)
 const mr_matrix *mr_matrix_of(mr_run *run, mr_weight *w)
 {
     static void (*const make[])(const mr_run *run, const mr_weight *w, mr_matrix *m) = {
-        [MR_CODES_AS_ACT] = make_plain, [MR_CODES_FP8] = make_fp8, [MR_CODES_MX] = make_mx };
+        [MR_CODES_AS_ACT] = make_plain, [MR_CODES_FP8] = make_fp8, [MR_CODES_MX] = make_mx
+    };
     if (w->ready) return w->ready;
     mr_matrix *m = app_memory(1, sizeof *m);
     const bool plain = w->plain; /* routers and heads, which published checkpoints leave alone */

@@ -58,8 +58,10 @@ static void add_gpt2_layer(list *l, const mr_config *c, const char *base)
     const struct {
         const char *name;
         int64_t in, out;
-    } w[] = { { "attn.c_attn", c->hidden, 3 * c->hidden }, { "attn.c_proj", c->hidden, c->hidden },
-              { "mlp.c_fc", c->hidden, c->intermediate }, { "mlp.c_proj", c->intermediate, c->hidden } };
+    } w[] = { { "attn.c_attn", c->hidden, 3 * c->hidden },
+              { "attn.c_proj", c->hidden, c->hidden },
+              { "mlp.c_fc", c->hidden, c->intermediate },
+              { "mlp.c_proj", c->intermediate, c->hidden } };
     for (int i = 0; i < 4; i++) {
         add(l, 2, w[i].in, w[i].out, "%s%s.weight", base, w[i].name);
         add(l, 1, w[i].out, 0, "%s%s.bias", base, w[i].name);
@@ -129,11 +131,13 @@ static void add_layer(list *l, const mr_config *c, const char *base, bool sparse
         add(l, 1, c->head_dim, 0, "%sself_attn.q_norm.weight", base);
         add(l, 1, c->head_dim, 0, "%sself_attn.k_norm.weight", base);
     }
-    if (sparse) add_experts(l, c, base);
+    if (sparse)
+        add_experts(l, c, base);
     else if (c->family->flags & MR_PLACES) {
         add(l, 2, c->intermediate, c->hidden, "%smlp.up_proj.weight", base);
         add(l, 2, c->hidden, c->intermediate, "%smlp.down_proj.weight", base);
-    } else add_gated(l, base, "mlp", c->intermediate, c->hidden, c->mlp_bias);
+    } else
+        add_gated(l, base, "mlp", c->intermediate, c->hidden, c->mlp_bias);
 }
 
 static void add_all(list *l, const mr_config *c)
@@ -146,8 +150,10 @@ static void add_all(list *l, const mr_config *c)
     if (c->family->flags & MR_PLACES) add(l, 2, c->positions, c->hidden, "%sembed_positions.weight", prefix);
     for (int64_t i = 0; i < c->layers; i++) {
         snprintf(base, sizeof base, "%s%s.%lld.", prefix, gpt2 ? "h" : "layers", (long long)i);
-        if (gpt2) add_gpt2_layer(l, c, base);
-        else add_layer(l, c, base, c->sparse[i]);
+        if (gpt2)
+            add_gpt2_layer(l, c, base);
+        else
+            add_layer(l, c, base, c->sparse[i]);
     }
     add(l, 1, c->hidden, 0, "%s%s.weight", prefix, gpt2 ? "ln_f" : "norm");
     if (gpt2) add(l, 1, c->hidden, 0, "%sln_f.bias", prefix);
@@ -222,8 +228,10 @@ bool mr_write_random(const char *config, const char *folder, char *why)
         add_all(&l, c);
         ok = weights && copy ? write_tensors(&l, weights, why) && copy_config(config, copy, why)
                              : io_fail(why, folder, "there is not enough memory");
-        if (ok) ok = io_stage_commit(&stage, why);
-        else io_stage_discard(&stage);
+        if (ok)
+            ok = io_stage_commit(&stage, why);
+        else
+            io_stage_discard(&stage);
     }
     for (int i = 0; i < l.count; i++) free(l.tensor[i].name);
     free(l.tensor);

@@ -44,7 +44,9 @@ static double frequency_yarn(const mr_rope_rule *r, int64_t i, int64_t n)
 bool mr_rope_tables(const mr_rope_rule *rule, int64_t n, int64_t positions, float *cosine, float *sine)
 {
     static double (*const frequency[])(const mr_rope_rule *, int64_t, int64_t) = {
-        [MR_ROPE_DEFAULT] = plain, [MR_ROPE_LINEAR] = frequency_linear, [MR_ROPE_LLAMA3] = frequency_llama3,
+        [MR_ROPE_DEFAULT] = plain,
+        [MR_ROPE_LINEAR] = frequency_linear,
+        [MR_ROPE_LLAMA3] = frequency_llama3,
         [MR_ROPE_YARN] = frequency_yarn,
     };
     if (rule->kind == MR_ROPE_NONE) return false;

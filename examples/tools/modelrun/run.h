@@ -23,7 +23,7 @@ typedef struct mr_options {
 typedef struct mr_text {
     int32_t *token;
     int64_t tokens;
-    int64_t *first;   /* [sequences + 1]: where each sequence begins, and the last one ends */
+    int64_t *first; /* [sequences + 1]: where each sequence begins, and the last one ends */
     int64_t sequences;
     struct tok *tokenizer; /* NULL: the text was numbers */
 } mr_text;

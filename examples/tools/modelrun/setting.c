@@ -203,7 +203,8 @@ bool mr_setting_parse(const char *text, mr_setting *s, char *why)
             break;
         }
     if (!app_parse_list(text, take_item, &r, why) || !check(&r, why)) return false;
-    if (!r.numerics[0]) s->numerics = trn_numerics_default(s->generation);
+    if (!r.numerics[0])
+        s->numerics = trn_numerics_default(s->generation);
     else if (!app_parse_numerics(r.numerics, &s->numerics, why))
         return strchr(r.numerics, '=') ? false
                                        : app_fail(why,

@@ -59,9 +59,12 @@ bool mr_tokens_parse(const char *bytes, size_t size, const char *name, int64_t v
             empty = true;
             s.line++;
             s.at++;
-        } else if (is_blank(*s.at)) s.at++;
-        else if (!take_number(&s)) return mr_text_free(text), false;
-        else empty = false;
+        } else if (is_blank(*s.at))
+            s.at++;
+        else if (!take_number(&s))
+            return mr_text_free(text), false;
+        else
+            empty = false;
     }
     add_sequence(text);
     return text->tokens > 0 || io_fail(why, name, "it has no tokens");
@@ -98,8 +101,10 @@ static bool read_words(const mr_options *o, int64_t vocab, mr_text *text, char *
     tok *t = app_memory(1, sizeof *t);
     bool ok = tok_open(path, t, why);
     free(path);
-    if (!ok) free(t);
-    else text->tokenizer = t;
+    if (!ok)
+        free(t);
+    else
+        text->tokenizer = t;
     ok = ok && io_map_open(o->text, &map, why);
     if (!ok) return mr_text_free(text), false;
     ok = take_words(o, &map, vocab, text, why);
@@ -122,8 +127,10 @@ bool mr_text_read(const mr_options *o, int64_t vocab, mr_text *text, char *why)
 {
     io_map map;
     bool ok;
-    if (o->text) ok = read_words(o, vocab, text, why);
-    else if (!io_map_open(o->tokens, &map, why)) return false;
+    if (o->text)
+        ok = read_words(o, vocab, text, why);
+    else if (!io_map_open(o->tokens, &map, why))
+        return false;
     else {
         ok = mr_tokens_parse((const char *)map.bytes, map.size, o->tokens, vocab, text, why);
         io_map_close(&map);

@@ -41,8 +41,14 @@ static void activate(const mr_run *run, trn_act act, const float *x, int64_t row
                      const float *bias, float *y, float *sums)
 {
     trn_error error;
-    trn_activation_args a = { .unlimited = true, .dst = view(y, rows, n), .src = view(x, rows, n), .op = act,
-                              .scale = scale, .bias_per_partition = bias, .reduce = sums, .error = &error };
+    trn_activation_args a = { .unlimited = true,
+                              .dst = view(y, rows, n),
+                              .src = view(x, rows, n),
+                              .op = act,
+                              .scale = scale,
+                              .bias_per_partition = bias,
+                              .reduce = sums,
+                              .error = &error };
     a.numerics = &run->setting.numerics;
     a.generation = run->setting.generation;
     if (!run->setting.ideal || act == TRN_ACT_SQUARE) {
@@ -90,8 +96,10 @@ static void statistics(const float *x, int64_t rows, int64_t n, float *total)
     trn_error error;
     for (int64_t i = 0; i < pieces; i++) {
         const int64_t first = i * TRN_BN_STATS_MAX, count = n - first < TRN_BN_STATS_MAX ? n - first : TRN_BN_STATS_MAX;
-        trn_bn_stats_args a = { .unlimited = true, .dst = trn_tensor_slice(all, 1, 6 * i, 6),
-                                .data = trn_tensor_slice(in, 1, first, count), .error = &error };
+        trn_bn_stats_args a = { .unlimited = true,
+                                .dst = trn_tensor_slice(all, 1, 6 * i, 6),
+                                .data = trn_tensor_slice(in, 1, first, count),
+                                .error = &error };
         mr_must(trn_bn_stats(&a), &error);
     }
     trn_bn_aggr_args a = { .unlimited = true, .dst = view(total, rows, 2), .data = all, .error = &error };
@@ -137,8 +145,9 @@ void mr_engine_softmax(mr_run *run, float *x, const float *sink, double scale, i
         activate(run, TRN_ACT_EXP, sink, rows, 1, 1, bias, extra, NULL);
         for (int64_t i = 0; i < rows; i++) sum[i] += extra[i];
     }
-    trn_reciprocal_args a = { .unlimited = true, .dst = view(sum, rows, 1), .data = view(sum, rows, 1),
-                              .error = &error };
+    trn_reciprocal_args a = {
+        .unlimited = true, .dst = view(sum, rows, 1), .data = view(sum, rows, 1), .error = &error
+    };
     mr_must(trn_reciprocal(&a), &error);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < n; j++) x[i * n + j] *= sum[i];

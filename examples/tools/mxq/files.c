@@ -22,7 +22,7 @@ typedef struct mxq_file {
     const st_tensor **list; /* of safetensors: all, by name; NULL: it is another file */
     int *place;             /* of each array in that list */
     quant_map map;
-    quant_values *values;   /* [map.quants] */
+    quant_values *values; /* [map.quants] */
 } mxq_file;
 
 /* ---- what each array is ---- */
@@ -116,8 +116,10 @@ static bool add_codes(mxq_sources *s, mxq_file *f, int i, const char *path, char
     t->columns = v->columns;
     t->rows = v->rows;
     t->alone = q->alone;
-    if (q->alone) snprintf(t->type, sizeof t->type, "%s, no scale: taken for 1", trn_format_name(q->codes.format));
-    else snprintf(t->type, sizeof t->type, "%s with scales", quant_kind_text(q->kind));
+    if (q->alone)
+        snprintf(t->type, sizeof t->type, "%s, no scale: taken for 1", trn_format_name(q->codes.format));
+    else
+        snprintf(t->type, sizeof t->type, "%s with scales", quant_kind_text(q->kind));
     return true;
 }
 

@@ -239,8 +239,7 @@ void mxq_write_html(FILE *out, const void *context)
           "style='background:var(--f2)'></i>as they are</span></div>\n",
           out);
     mxq_plot(out, all, MXQ_BARS, false);
-    fputs("</div>\n<h2>Errors, outliers, range</h2><div class='grid half'>\n",
-          out);
+    fputs("</div>\n<h2>Errors, outliers, range</h2><div class='grid half'>\n", out);
     for (int plot = MXQ_BARS + 1; plot < MXQ_PLOTS; plot++) {
         fputs("<div class=panel>\n", out);
         mxq_plot(out, all, plot, false);

@@ -168,8 +168,10 @@ static const app_option option[] = {
     { "--seed", "N", "of the values and of stochastic rounding (1)", take_seed },
     { "--tensor", "GLOB", "only the arrays of such names", take_tensor },
     { "--dtype", "FORMAT", "what bytes and words of .npy are: float8_e4m3fn, bfloat16, ...", take_dtype },
-    { "--scale-name", "PATTERN", "how a weight's scale may be called, with {name} for the weight's name and\n"
-                                 "{base} for that without .weight; may be repeated", take_scale_name },
+    { "--scale-name", "PATTERN",
+      "how a weight's scale may be called, with {name} for the weight's name and\n"
+      "{base} for that without .weight; may be repeated",
+      take_scale_name },
     { "--block", "RxC", "how large the blocks are that share a scale, where config.json does not say it", take_block },
     { "--no-rules", NULL, "take a scale that is missing for 1", take_no_rules },
     { NULL, NULL, " how", NULL },

@@ -52,11 +52,11 @@ typedef struct mxq_source {
     const char *name; /* its array's, its file's or its law's */
     char type[48];
     int64_t rows, columns;
-    const void *array;   /* an io_array, or NULL */
-    void *file;          /* its io_arrays */
+    const void *array;                /* an io_array, or NULL */
+    void *file;                       /* its io_arrays */
     const struct quant_values *codes; /* the array holds codes that have scales; NULL: its values are its own */
     bool alone;                       /* those codes have no scale, and 1 is taken */
-    const float *values; /* or all of them */
+    const float *values;              /* or all of them */
 } mxq_source;
 
 typedef struct mxq_place { /* of a piece */
@@ -78,7 +78,7 @@ void mxq_release(const mxq_source *s, int64_t first, int64_t count);
 typedef struct mxq_sources {
     int count, capacity, files;
     mxq_source *item;
-    void *file; /* the mxq_files behind them */
+    void *file;                      /* the mxq_files behind them */
     const struct quant_asked *asked; /* of scales */
 } mxq_sources;
 bool mxq_add_file(mxq_sources *s, const char *path, trn_format format, const char *tensor, char *why);

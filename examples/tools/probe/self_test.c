@@ -203,8 +203,7 @@ static bool agree(const probe_seen *x, const probe_seen *y)
 }
 
 /* Tries the neighbours of s in the fields from f to fp32_mode, flushing apart; returns how many the rules get wrong. */
-static long brute(const probe_setting *s, const probe_seen *seen, probe_setting *other, int f, double *out,
-                  long *tried)
+static long brute(const probe_setting *s, const probe_seen *seen, probe_setting *other, int f, double *out, long *tried)
 {
     long wrong = 0;
     while (f >= PROBE_FLUSH_INPUTS && f <= PROBE_FLUSH_SUMS) f++;

@@ -65,14 +65,14 @@ static bool take_system(void *into, const char *value, char *why)
 }
 
 /* An option that stores one of the words that name_of gives. */
-#define WORD(function, type, field, words, name_of)                           \
-    static bool function(void *into, const char *value, char *why)            \
-    {                                                                         \
-        const char *name[words];                                              \
-        for (int i = 0; i < (words); i++) name[i] = name_of((type)i);         \
-        const int i = app_parse_word(value, name, words, why);                \
-        if (i >= 0) ((sp_options *)into)->field = (type)i;                    \
-        return i >= 0;                                                        \
+#define WORD(function, type, field, words, name_of)                                                                    \
+    static bool function(void *into, const char *value, char *why)                                                     \
+    {                                                                                                                  \
+        const char *name[words];                                                                                       \
+        for (int i = 0; i < (words); i++) name[i] = name_of((type)i);                                                  \
+        const int i = app_parse_word(value, name, words, why);                                                         \
+        if (i >= 0) ((sp_options *)into)->field = (type)i;                                                             \
+        return i >= 0;                                                                                                 \
     }
 
 WORD(take_job, trn_job, args.job, TRN_JOB_COUNT, trn_job_name)
@@ -89,8 +89,13 @@ static bool set_format(sp_options *o, const char *name, const char *value, char 
         const char *name;
         trn_format *format;
     } row[] = {
-        { "weights", &f->weights }, { "activations", &f->activations }, { "gradients", &f->gradients },
-        { "optimizer", &f->optimizer }, { "kv", &f->kv }, { "wire", &f->wire }, { "compute", &f->compute },
+        { "weights", &f->weights },
+        { "activations", &f->activations },
+        { "gradients", &f->gradients },
+        { "optimizer", &f->optimizer },
+        { "kv", &f->kv },
+        { "wire", &f->wire },
+        { "compute", &f->compute },
     };
     trn_format format;
     if (!app_parse_format(value, &format, why)) return false;
@@ -148,10 +153,14 @@ static const app_option option[] = {
     APP_NETWORK_OPTIONS,
     { "--chips", "N", "a part of the system", take_chips },
     { "--job", "NAME", "train (default), prefill, decode", take_job },
-    { "--batch", "N", "sequences in a step (default: train 4 a chip, else 1 a chip; samples of a\n"
-      "recommender: 1024 a chip)", take_batch },
-    { "--seq", "N", "tokens of a sequence; decode: in the cache (default 4096, or as many as the\n"
-      "model takes; images: their patches and one)", take_seq },
+    { "--batch", "N",
+      "sequences in a step (default: train 4 a chip, else 1 a chip; samples of a\n"
+      "recommender: 1024 a chip)",
+      take_batch },
+    { "--seq", "N",
+      "tokens of a sequence; decode: in the cache (default 4096, or as many as the\n"
+      "model takes; images: their patches and one)",
+      take_seq },
     { "--prompt", "N", "decode: tokens of a prompt, for the first token (default: --seq)", take_prompt },
     { "--precision", "NAME",
       "autocast (default): bfloat16, but gradients, optimizer states and a copy of\n"

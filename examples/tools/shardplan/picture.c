@@ -45,10 +45,11 @@ void sp_memory_bar(FILE *out, const trn_plan_memory *b)
 
 void sp_legend_memory(FILE *out) { legend(out, "m", memory_name, MEMORIES); }
 
-static const char *const time_name[] = { "products, TensorE", "products, HBM",  "attention",
-                                         "elementwise",       "optimizer",      "tp collectives",
-                                         "ep all_to_all",     "cp, dp, pp beyond what work hides", "pipeline bubble",
-                                         "embedding lookups" };
+static const char *const time_name[] = { "products, TensorE", "products, HBM",
+                                         "attention",         "elementwise",
+                                         "optimizer",         "tp collectives",
+                                         "ep all_to_all",     "cp, dp, pp beyond what work hides",
+                                         "pipeline bubble",   "embedding lookups" };
 enum { TIMES = sizeof time_name / sizeof time_name[0] };
 
 /* What fills the step, without what runs at the same time as something else. */
@@ -58,8 +59,9 @@ static void exposed(const trn_plan *p, double part[TIMES])
     const double work = t->products_s + t->reads_s + t->attention_s + t->elementwise_s + t->update_s + t->lookups_s;
     const double left = fmax(0, p->expected_s - work - t->bubble_s), waits = t->tp_s + t->ep_s;
     const double scale = waits > left ? left / waits : 1; /* a part of tp may be hidden, too */
-    const double value[TIMES] = { t->products_s, t->reads_s, t->attention_s, t->elementwise_s, t->update_s,
-                                  scale * t->tp_s, scale * t->ep_s, fmax(0, left - waits), t->bubble_s, t->lookups_s };
+    const double value[TIMES] = { t->products_s, t->reads_s,      t->attention_s,  t->elementwise_s,
+                                  t->update_s,   scale * t->tp_s, scale * t->ep_s, fmax(0, left - waits),
+                                  t->bubble_s,   t->lookups_s };
     memcpy(part, value, sizeof value);
 }
 
@@ -105,17 +107,24 @@ static void draw_curve(FILE *out, sp_curve *c)
     if (c->seconds) snprintf(y_title, sizeof y_title, "%s, %s", c->what, unit_of(c));
     const chart_line line = { .x = c->x, .y = c->y, .count = c->points, .colour = c->colour, .dots = true };
     fputs("<div class=panel>", out);
-    chart_lines(out, &(chart){ .title = c->title, .x_title = "chips", .y_title = c->seconds ? y_title : c->what,
-                               .line = &line, .lines = 1, .x_log = true, .y_log = true });
+    chart_lines(out, &(chart){ .title = c->title,
+                               .x_title = "chips",
+                               .y_title = c->seconds ? y_title : c->what,
+                               .line = &line,
+                               .lines = 1,
+                               .x_log = true,
+                               .y_log = true });
     fputs("</div>\n", out);
 }
 
 void sp_curves(FILE *out, const sp_job *job)
 {
-    sp_curve reduce = { .title = "all_reduce of 1 GiB", .what = "time, one rank on each chip", .colour = 3,
-                        .seconds = true };
-    sp_curve step = { .title = "Time", .what = "of the fastest plan, as much work per chip", .colour = 2,
-                      .seconds = true };
+    sp_curve reduce = {
+        .title = "all_reduce of 1 GiB", .what = "time, one rank on each chip", .colour = 3, .seconds = true
+    };
+    sp_curve step = {
+        .title = "Time", .what = "of the fastest plan, as much work per chip", .colour = 2, .seconds = true
+    };
     sp_curve rate = { .title = "Tokens per second", .what = "of the same plan", .colour = 0 };
     for (int i = 0; i < job->scales; i++) {
         const sp_scale *s = &job->scale[i];
@@ -197,8 +206,10 @@ void sp_topology_picture(FILE *out, const sp_job *job)
 {
     sp_buffer b = { NULL, 0, 0 };
     trn_topology_svg_args args = { .net = &job->net, .write = keep, .user = &b };
-    if (trn_topology_svg(&args) == TRN_OK) print_object(out, &b, "the network");
-    else free(b.text);
+    if (trn_topology_svg(&args) == TRN_OK)
+        print_object(out, &b, "the network");
+    else
+        free(b.text);
 }
 
 /* The drawing tells all times in microseconds or nanoseconds, and calls its events instructions: a step of seconds
@@ -228,7 +239,8 @@ static void retell(const sp_buffer *from, sp_buffer *to)
         } else if (left >= sizeof noun && memcmp(at, noun, sizeof noun - 1) == 0) {
             keep(to, other, sizeof other - 1);
             at += sizeof noun - 1;
-        } else keep(to, at++, 1);
+        } else
+            keep(to, at++, 1);
     }
 }
 

@@ -81,9 +81,16 @@ static trn_status leave_out(evaluation *e, double *left_out_s)
     for (int i = 0; i < e->rows && status == TRN_OK; i++) {
         double number[NUMBERS];
         memcpy(number, start, sizeof number);
-        const trn_fit_args fit = { .model = predict, .user = e, .numbers = NUMBERS, .samples = e->rows,
-                                   .measured = measured, .low = low, .high = high, .leave_out = 1 + i,
-                                   .is_near = true, .error = &e->error };
+        const trn_fit_args fit = { .model = predict,
+                                   .user = e,
+                                   .numbers = NUMBERS,
+                                   .samples = e->rows,
+                                   .measured = measured,
+                                   .low = low,
+                                   .high = high,
+                                   .leave_out = 1 + i,
+                                   .is_near = true,
+                                   .error = &e->error };
         app_progress("left out: %d of %d", i + 1, e->rows);
         status = trn_fit(&fit, number);
         if (status == TRN_OK) status = predict(e, number, predicted);
@@ -123,8 +130,10 @@ static void head_of(app_table *t, const published_job *row)
     app_text(t, "%s", trn_job_name(row->job));
     app_text(t, "%d x %s", row->instances, trn_system_name(row->system));
     app_integer(t, row->batch);
-    if (train) app_text(t, "%lld", (long long)row->prompt);
-    else app_text(t, "%lld + %lld", (long long)row->prompt, (long long)row->answer);
+    if (train)
+        app_text(t, "%lld", (long long)row->prompt);
+    else
+        app_text(t, "%lld + %lld", (long long)row->prompt, (long long)row->answer);
     app_text(t, train ? "tp %d, dp %d, pp %d" : "tp %d", row->tp, row->dp, row->pp);
 }
 
@@ -146,8 +155,10 @@ static trn_status add_row(app_table *t, evaluation *e, int i, double left_out_s)
     app_real(t, left_out_s > 0 ? left_out_s / published_job_s(row) : (double)NAN);
     app_real(t, first ? p.expected_ttft_s * (double)row->batch : (double)NAN);
     app_real(t, row->first_ms > 0 ? 1e-3 * row->first_ms : (double)NAN);
-    if (rank) app_integer(t, rank);
-    else app_missing(t);
+    if (rank)
+        app_integer(t, rank);
+    else
+        app_missing(t);
     app_integer(t, legal);
     app_text(t, "%s", row->source);
     app_text(t, "%s", p.why);
@@ -199,11 +210,16 @@ void sp_print_published(FILE *out, const app_table *table)
         app_row(&shown);
         for (int c = 0; c < SHOWN; c++) {
             const app_value *v = &table->cell[r * table->columns + from[c]];
-            if (v->missing) app_missing(&shown);
-            else if (columns[from[c]].kind != column[c].kind) app_text(&shown, "%s", sp_time(v->real).text);
-            else if (column[c].kind == APP_TEXT) app_text(&shown, "%s", v->text);
-            else if (column[c].kind == APP_REAL) app_real(&shown, v->real);
-            else app_integer(&shown, v->integer);
+            if (v->missing)
+                app_missing(&shown);
+            else if (columns[from[c]].kind != column[c].kind)
+                app_text(&shown, "%s", sp_time(v->real).text);
+            else if (column[c].kind == APP_TEXT)
+                app_text(&shown, "%s", v->text);
+            else if (column[c].kind == APP_REAL)
+                app_real(&shown, v->real);
+            else
+                app_integer(&shown, v->integer);
         }
     }
     app_print_table(out, &shown);

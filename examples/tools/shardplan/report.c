@@ -89,8 +89,10 @@ static void print_cells(const sp_job *job, const trn_plan *p, int64_t rank, doub
     if (job->args.lnc) fprintf(out, "<td class=r>%s", sp_tp_chips(job, p).text);
     fprintf(out, "<td class=r>%d<td class=r>%d<td class=r>%s", p->cp, p->ep, sp_count(p->dp).text);
     fprintf(out, "<td class=r>%d<td>%s<td>%s<td class=r>%lld x %lld", p->pp,
-            p->dp == 1 || p->pp == 1 ? "" : p->order == TRN_ORDER_DP_PP ? "pp" : "dp", p->sp ? "sp" : "",
-            (long long)p->microbatches, (long long)p->microbatch);
+            p->dp == 1 || p->pp == 1      ? ""
+            : p->order == TRN_ORDER_DP_PP ? "pp"
+                                          : "dp",
+            p->sp ? "sp" : "", (long long)p->microbatches, (long long)p->microbatch);
     if (train) fprintf(out, "<td>%s<td>%s", trn_zero_name(p->zero), trn_recompute_name(p->recompute));
     fprintf(out, "<td class=r>%s<td class=r>%s<td class=r>%s", sp_time(p->bound_s).text, sp_time(p->time_s).text,
             sp_time(p->expected_s).text);
@@ -165,9 +167,7 @@ static void print_levels(const sp_job *job, FILE *out)
     char text[96];
     fputs("<div class=card><h3>Levels</h3>", out);
     app_scroll_open(out, "the levels of the network");
-    fputs(
-        "<table><tr><th>level<th class=r>chips<th>wired as<th class=r>GB/s one way<th>",
-        out);
+    fputs("<table><tr><th>level<th class=r>chips<th>wired as<th class=r>GB/s one way<th>", out);
     if (job->list.legal) fputs("best plan", out);
     fputs("</tr>\n", out);
     for (int l = 0; l < job->net.levels; l++) {
@@ -176,8 +176,10 @@ static void print_levels(const sp_job *job, FILE *out)
         if (job->list.legal) trn_plan_level_text(&job->net, &job->plan[0], l, text, sizeof text);
         fprintf(out, "<tr><td>%s<td class=r>%s<td>%s<td class=r>", trn_level_name(at), sp_count(at->size).text,
                 wiring[at->wiring]);
-        if (at->wiring == TRN_WIRING_GRAPH) print_wires(&job->net, l, out);
-        else if (at->bytes_per_s > 0) fprintf(out, "%.4g", at->bytes_per_s / 1e9);
+        if (at->wiring == TRN_WIRING_GRAPH)
+            print_wires(&job->net, l, out);
+        else if (at->bytes_per_s > 0)
+            fprintf(out, "%.4g", at->bytes_per_s / 1e9);
         fprintf(out, "<td>%s</tr>\n", text);
     }
     close_table(out);
@@ -278,8 +280,7 @@ static void print_assumptions(const sp_job *job, FILE *out)
     fputs("<table>", out);
     for (int i = 0; trn_plan_assumption_at(i, &field); i++)
         fprintf(out, "<tr><td>%s<td class=r>%g<td>%s<td class=wrap>%s</tr>", field.field,
-                *sp_assumption(&a, field.field), field.unit,
-                field.where);
+                *sp_assumption(&a, field.field), field.unit, field.where);
     close_details(out);
 }
 
@@ -303,8 +304,10 @@ void sp_print_report(FILE *out, const void *context)
     app_escape(out, title);
     fprintf(out, "</h1><p class=lead>How to spread it: %s. %c%s.</p>\n", text, formats[0] - 'a' + 'A', formats + 1);
     print_facts(job, out);
-    if (job->list.legal) print_plans(job, out);
-    else print_nearest(job, out);
+    if (job->list.legal)
+        print_plans(job, out);
+    else
+        print_nearest(job, out);
     if (job->list.legal) print_memory(job, out);
     if (job->list.legal) print_timelines(job, out);
     print_machine(job, out);

@@ -76,7 +76,8 @@ static bool scaling(sp_job *job, char *why)
     trn_topology part;
     for (int64_t chips = 1; job->scales < SP_SCALES; chips *= 2) {
         const bool last = chips >= job->net.chips;
-        if (last) part = job->net;
+        if (last)
+            part = job->net;
         else if (!cut(&job->net, chips, &part)) {
             const int whole = job->net.chips / job->net.level[job->net.levels - 1].size;
             if (chips < whole || !cut(&job->net, chips / whole * whole, &part)) continue;
@@ -108,8 +109,10 @@ static bool build_network(sp_job *job, char *why)
     if (all.chips == 0)
         return app_fail(why, "--preset %s: %s has no such preset", o->preset, trn_system_name(o->system));
     if (o->network.loaded && all.system >= TRN_SYSTEM_COUNT)
-        return app_fail(why, "--topology: %s names no system, and a plan needs its chips: system = trn2.48xlarge, "
-                             "for instance", all.name);
+        return app_fail(why,
+                        "--topology: %s names no system, and a plan needs its chips: system = trn2.48xlarge, "
+                        "for instance",
+                        all.name);
     if (!app_network_break(&o->network, &all, why)) return false;
     if (all.faults && (o->chips || o->scaling))
         return app_refuse(why, "--chips and --scaling are for networks where nothing is down or slow");

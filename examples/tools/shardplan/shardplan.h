@@ -32,16 +32,16 @@ typedef struct sp_options {
     const char *config, *preset;
     const char *json, *csv, *html, *trace; /* NULL, a file, or "-" (json, csv) */
     trn_system system;
-    app_network network;    /* --topology, --down, --slow */
+    app_network network; /* --topology, --down, --slow */
     bool system_given;
-    int64_t chips;          /* 0 = all */
+    int64_t chips; /* 0 = all */
     int64_t top;
     bool why, scaling, assumptions, schema, published, tornado;
     sp_sweep sweep;
     double factor[SP_FACTORS]; /* of the network's and the chips' own rates and times */
     sp_price price;
     app_calibration calibration;
-    trn_plan_args args;     /* all that the command line says about the job */
+    trn_plan_args args; /* all that the command line says about the job */
 } sp_options;
 
 /* ---- the job and its answer ---- */
@@ -49,10 +49,10 @@ typedef struct sp_options {
 typedef struct sp_scale {
     int chips;
     int64_t batch;
-    double all_reduce_s;    /* of SP_BUFFER bytes over all chips */
+    double all_reduce_s; /* of SP_BUFFER bytes over all chips */
     trn_algorithm algorithm;
     bool legal;
-    trn_plan plan;          /* the fastest */
+    trn_plan plan; /* the fastest */
 } sp_scale;
 
 #define SP_BUFFER 1073741824.0 /* 1 GiB */
@@ -63,14 +63,14 @@ typedef struct sp_job {
     trn_model_size size;
     trn_topology net;
     trn_plan_args args;
-    trn_plan *plan;         /* [list.kept], ranked */
+    trn_plan *plan; /* [list.kept], ranked */
     trn_plan_list list;
     sp_scale scale[SP_SCALES];
     int scales;
-    sp_sweep_row *row;      /* [options.sweep.values] */
-    sp_swing *swing;        /* [swings], longest first */
+    sp_sweep_row *row; /* [options.sweep.values] */
+    sp_swing *swing;   /* [swings], longest first */
     int swings;
-    struct {                /* whose chips they are, where options.factor changes them */
+    struct { /* whose chips they are, where options.factor changes them */
         trn_chip_spec chip;
         trn_server_spec server;
         trn_system_spec system;
@@ -94,15 +94,15 @@ typedef struct sp_text {
     char text[64];
 } sp_text;
 
-sp_text sp_time(double seconds);      /* "26.4 ms" */
-sp_text sp_bytes(double bytes);       /* "91.5 GiB" */
-sp_text sp_si(double value);          /* "70.6 G" */
-sp_text sp_count(int64_t value);      /* "400,000" */
-sp_text sp_percent(double share);     /* "86.5 %" */
-int sp_tp(const trn_plan *plan);      /* as it is counted: in chips, or with --lnc in logical cores */
+sp_text sp_time(double seconds);  /* "26.4 ms" */
+sp_text sp_bytes(double bytes);   /* "91.5 GiB" */
+sp_text sp_si(double value);      /* "70.6 G" */
+sp_text sp_count(int64_t value);  /* "400,000" */
+sp_text sp_percent(double share); /* "86.5 %" */
+int sp_tp(const trn_plan *plan);  /* as it is counted: in chips, or with --lnc in logical cores */
 sp_text sp_tp_chips(const sp_job *job, const trn_plan *plan); /* "16", or "1/2": two replicas share a chip */
-sp_text sp_degrees(const trn_plan *plan); /* "tp 8, dp 4, pp 2": those above 1 */
-bool sp_has_cache(const sp_job *job); /* of keys and values, or states: encoders and recommenders have none */
+sp_text sp_degrees(const trn_plan *plan);                     /* "tp 8, dp 4, pp 2": those above 1 */
+bool sp_has_cache(const sp_job *job);           /* of keys and values, or states: encoders and recommenders have none */
 const char *sp_unit_of_work(const sp_job *job); /* "step", "batch of prompts", "token" */
 /* "train, 64 sequences of 8,192 tokens" */
 void sp_describe_job(const sp_job *job, char *text, size_t size);

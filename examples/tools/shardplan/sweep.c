@@ -137,15 +137,17 @@ static void add_plan(app_table *t, const sp_sweep_row *row)
 {
     const trn_plan *p = &row->plan;
     const int degree[] = { p->tp, p->cp, p->ep, p->dp, p->pp };
-    const double seconds[] = { p->bound_s, p->time_s, p->expected_s, p->expected_low_s, p->expected_high_s,
-                               p->expected_tokens_per_s, p->expected_mfu };
+    const double seconds[] = { p->bound_s,        p->time_s,          p->expected_s,
+                               p->expected_low_s, p->expected_high_s, p->expected_tokens_per_s,
+                               p->expected_mfu };
     for (size_t i = 0; i < sizeof degree / sizeof degree[0]; i++) app_integer(t, degree[i]);
-    if (p->tp_cores) app_integer(t, p->tp_cores);
-    else app_missing(t);
+    if (p->tp_cores)
+        app_integer(t, p->tp_cores);
+    else
+        app_missing(t);
     app_text(t, "%s", row->legal ? "yes" : "no");
     app_text(t, "%s", p->why);
-    for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++)
-        app_real(t, row->legal ? seconds[i] : (double)NAN);
+    for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++) app_real(t, row->legal ? seconds[i] : (double)NAN);
     app_text(t, "%s", row->legal ? trn_plan_part_name(p->bottleneck) : "");
 }
 
@@ -229,8 +231,13 @@ static void draw(FILE *out, const sp_job *job, double *y[CURVES])
     const double first = s->value[0], last = s->value[s->values - 1];
     snprintf(title, sizeof title, "%s, %s", s->knob.name, unit_text(&s->knob));
     const bool ratio = fmin(first, last) > 0 && fmax(first, last) >= 3 * fmin(first, last);
-    chart_lines(out, &(chart){ .title = "Time of the best plan", .x_title = title, .y_title = "s", .line = line,
-                               .lines = CURVES, .x_log = ratio, .y_log = high >= 8 * low });
+    chart_lines(out, &(chart){ .title = "Time of the best plan",
+                               .x_title = title,
+                               .y_title = "s",
+                               .line = line,
+                               .lines = CURVES,
+                               .x_log = ratio,
+                               .y_log = high >= 8 * low });
 }
 
 void sp_sweep_report(FILE *out, const sp_job *job)
@@ -245,8 +252,10 @@ void sp_sweep_report(FILE *out, const sp_job *job)
         const double value[CURVES] = { p->expected_s, p->expected_low_s, p->expected_high_s, p->time_s, p->bound_s };
         for (int k = 0; k < CURVES; k++) y[k][i] = job->row[i].legal ? value[k] : (double)NAN;
     }
-    fprintf(out, "<h2>What if %s were another</h2><p>For each value the best plan is searched again.</p>"
-                 "<div class=card>", s->knob.name);
+    fprintf(out,
+            "<h2>What if %s were another</h2><p>For each value the best plan is searched again.</p>"
+            "<div class=card>",
+            s->knob.name);
     draw(out, job, y);
     fputs("</div><details class=card><summary>value by value</summary>", out);
     app_table t = sp_sweep_table(job);

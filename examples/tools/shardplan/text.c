@@ -56,8 +56,10 @@ sp_text sp_count(int64_t value)
 sp_text sp_percent(double share)
 {
     sp_text t;
-    if (isfinite(share)) snprintf(t.text, sizeof t.text, "%.1f %%", 100 * share);
-    else snprintf(t.text, sizeof t.text, "-");
+    if (isfinite(share))
+        snprintf(t.text, sizeof t.text, "%.1f %%", 100 * share);
+    else
+        snprintf(t.text, sizeof t.text, "-");
     return t;
 }
 
@@ -68,8 +70,10 @@ sp_text sp_tp_chips(const sp_job *job, const trn_plan *p)
     const int lnc = job->args.lnc;
     const int each = lnc ? trn_system_spec_of(job->net.system)->server->chip->cores / lnc : 1;
     sp_text t;
-    if (p->tp_cores && p->tp_cores < each) snprintf(t.text, sizeof t.text, "1/%d", each / p->tp_cores);
-    else snprintf(t.text, sizeof t.text, "%d", p->tp);
+    if (p->tp_cores && p->tp_cores < each)
+        snprintf(t.text, sizeof t.text, "1/%d", each / p->tp_cores);
+    else
+        snprintf(t.text, sizeof t.text, "%d", p->tp);
     return t;
 }
 
@@ -100,7 +104,7 @@ const char *sp_unit_of_work(const sp_job *job)
 
 void sp_describe_job(const sp_job *job, char *text, size_t size)
 {
-    const char *what = job->args.job == TRN_JOB_TRAIN    ? "a training step of"
+    const char *what = job->args.job == TRN_JOB_TRAIN     ? "a training step of"
                        : !sp_has_cache(job)               ? "a forward pass of"
                        : job->args.job == TRN_JOB_PREFILL ? "prefill of"
                                                           : "decode, one token for each of";
@@ -162,9 +166,12 @@ static void print_head(const sp_job *job, FILE *out)
     fprintf(out, "%s: %s parameters", plain, sp_si(s->total).text);
     if (s->active < s->total)
         fprintf(out, ", %s of them for a %s", sp_si(s->active).text, job->model.tables ? "sample" : "token");
-    if (job->model.tables) fprintf(out, ", %lld tables of embeddings", (long long)job->model.tables);
-    else if (job->model.bidirectional) fputs(", an encoder", out);
-    else fprintf(out, ", %s KV elements a token", sp_count((int64_t)s->kv_elements).text);
+    if (job->model.tables)
+        fprintf(out, ", %lld tables of embeddings", (long long)job->model.tables);
+    else if (job->model.bidirectional)
+        fputs(", an encoder", out);
+    else
+        fprintf(out, ", %s KV elements a token", sp_count((int64_t)s->kv_elements).text);
     if (s->state_elements > 0) fprintf(out, ", states of %s elements a sequence", sp_si(s->state_elements).text);
     fputs("\n", out);
     app_say(out, "%s: %s chips; %s\n", job->net.name, sp_count(job->net.chips).text, text);
@@ -197,8 +204,7 @@ static void print_table(const sp_job *job, FILE *out)
         app_say(out, "\nno plan is legal; the nearest, %s: %s\n", sp_degrees(&job->plan[0]).text, job->plan[0].why);
         return;
     }
-    fprintf(out, "\n%s  rank   tp%s   cp   ep     dp   pp  outer  sp  microbat.", bold,
-            job->args.lnc ? "  chips" : "");
+    fprintf(out, "\n%s  rank   tp%s   cp   ep     dp   pp  outer  sp  microbat.", bold, job->args.lnc ? "  chips" : "");
     fprintf(out, train ? "  zero       recompute      bound     ideal  expected"
                        : "     bound     ideal  expected     first");
     fprintf(out, "  tokens/s     MFU        HBM  most of it%s\n", plain);
@@ -284,8 +290,10 @@ static void print_why(const sp_job *job, FILE *out)
             fprintf(out, "          and more; --csv has all\n");
             return;
         }
-        if (count == 1) fprintf(out, "  %6d  %s  %s(%s)%s\n", 1, p->why, faint, sp_degrees(p).text, plain);
-        else if (count) fprintf(out, "  %6lld  %s\n", (long long)count, p->why);
+        if (count == 1)
+            fprintf(out, "  %6d  %s  %s(%s)%s\n", 1, p->why, faint, sp_degrees(p).text, plain);
+        else if (count)
+            fprintf(out, "  %6lld  %s\n", (long long)count, p->why);
     }
 }
 
@@ -306,8 +314,7 @@ static void print_scaling(const sp_job *job, FILE *out)
         const double each = s->plan.expected_tokens_per_s / s->chips;
         fprintf(out, "  %8s  %8s  %8s  %s\n", sp_time(s->plan.expected_s).text,
                 sp_si(s->plan.expected_tokens_per_s).text,
-                sp_percent(each / (first->plan.expected_tokens_per_s / first->chips)).text,
-                sp_degrees(&s->plan).text);
+                sp_percent(each / (first->plan.expected_tokens_per_s / first->chips)).text, sp_degrees(&s->plan).text);
     }
 }
 

@@ -159,8 +159,7 @@ static void add_row(app_table *t, const sp_job *job, const sp_swing *s)
     app_text(t, "%s", s->knob.unit);
     app_text(t, "%s", s->range);
     for (size_t i = 0; i < sizeof value / sizeof value[0]; i++) app_real(t, value[i]);
-    for (int side = 0; side < 2; side++)
-        app_real(t, s->plan[side].legal ? s->plan[side].expected_s : (double)NAN);
+    for (int side = 0; side < 2; side++) app_real(t, s->plan[side].legal ? s->plan[side].expected_s : (double)NAN);
     app_real(t, s->swing_s);
     for (int side = 0; side < 2; side++) {
         app_text(t, "%s", s->other[side] ? sp_degrees(&s->best[side]).text : "");
@@ -233,8 +232,10 @@ static int shown(const sp_job *job)
 
 static chart_axis axis_of(const chart_sheet *sheet, const sp_job *job, int bars, bool above)
 {
-    chart_axis a = { .low = job->plan[0].expected_s, .high = job->plan[0].expected_s,
-                     .from = sheet->margin + (above ? 0 : NAMES) + ENDS, .to = sheet->width - sheet->margin - ENDS };
+    chart_axis a = { .low = job->plan[0].expected_s,
+                     .high = job->plan[0].expected_s,
+                     .from = sheet->margin + (above ? 0 : NAMES) + ENDS,
+                     .to = sheet->width - sheet->margin - ENDS };
     for (int i = 0; i < bars; i++)
         for (int side = 0; side < 2; side++) {
             if (!job->swing[i].plan[side].legal) continue;
@@ -299,7 +300,8 @@ static void draw(const chart_sheet *sheet, const void *context)
     const double zero = chart_axis_at(&axis, now);
     chart_open(sheet, title,
                "a bar for each number, from the time with it moved down to the time with it moved up; at its ends, the "
-               "number", top + each * bars + 26);
+               "number",
+               top + each * bars + 26);
     draw_times(sheet, axis, top, top + each * bars - 4);
     draw_key(sheet, top - 52);
     chart_text(out, "", zero, top - 12, CHART_MIDDLE, 120, sp_time(now).text);

@@ -55,10 +55,10 @@ typedef struct sp_swing {
     sp_knob knob;
     const char *range; /* why there */
     double now, value[2];
-    trn_plan plan[2];  /* the best plan's degrees, searched again for all but them */
-    trn_plan best[2];  /* the best of all; of other degrees where that is another plan */
+    trn_plan plan[2]; /* the best plan's degrees, searched again for all but them */
+    trn_plan best[2]; /* the best of all; of other degrees where that is another plan */
     bool other[2];
-    double swing_s;    /* from the shortest to the longest of the expected times, today's among them */
+    double swing_s; /* from the shortest to the longest of the expected times, today's among them */
 } sp_swing;
 
 bool sp_sweep_parse(sp_sweep *sweep, const char *text, char *why);

@@ -61,8 +61,8 @@ static float clip_scale(double square, double clip)
 /* ---- one chunk ---- */
 
 typedef struct plan {
-    float rate, decay, scale;      /* decay: rate x weight decay */
-    float correct1, correct2;      /* 1 / (1 - beta^step) */
+    float rate, decay, scale; /* decay: rate x weight decay */
+    float correct1, correct2; /* 1 / (1 - beta^step) */
     uint64_t stream;
 } plan;
 

@@ -114,8 +114,8 @@ sr_operand sr_part(const sr_operand *o, int64_t row, int64_t rows, int64_t colum
     sr_operand p = *o;
     const int64_t stride = o->view.shape[1];
     const size_t bytes = (size_t)trn_format_bits(o->view.format) / 8;
-    p.view = trn_tensor_2d(o->view.format, (char *)o->view.data + (size_t)(row * stride + column) * bytes, rows,
-                           columns);
+    p.view =
+        trn_tensor_2d(o->view.format, (char *)o->view.data + (size_t)(row * stride + column) * bytes, rows, columns);
     p.view.stride[0] = stride;
     p.view.stride[1] = 1;
     return p;

@@ -82,8 +82,10 @@ void sr_norm_back(sr_shard *s, int tensor, const float *x, const float *inverse,
         for (int64_t j = 0; j < columns; j++) along += gain[j] * dy[j] * x[j];
         const float pull = along / (float)columns * (r * r * r);
         for (int64_t j = 0; j < columns; j++) gradient[j] += dy[j] * (x[j] * r);
-        if (add) for (int64_t j = 0; j < columns; j++) dx[j] += r * (gain[j] * dy[j]) - x[j] * pull;
-        else for (int64_t j = 0; j < columns; j++) dx[j] = r * (gain[j] * dy[j]) - x[j] * pull;
+        if (add)
+            for (int64_t j = 0; j < columns; j++) dx[j] += r * (gain[j] * dy[j]) - x[j] * pull;
+        else
+            for (int64_t j = 0; j < columns; j++) dx[j] = r * (gain[j] * dy[j]) - x[j] * pull;
     }
 }
 

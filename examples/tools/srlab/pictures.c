@@ -64,19 +64,22 @@ static void draw_sweep(FILE *out, const sr_lab *lab, bool alone)
     double y[SR_ARMS][SR_RATES];
     for (int i = 0; i < s->arms; i++) {
         for (int r = 0; r < s->rates; r++) y[i][r] = sr_spread_of(lab, i, r, sr_final_loss).mean;
-        line[i] = (chart_line){ s->arm[i]->name, s->rate, y[i], s->rates, s->arm[i]->colour, s->arm[i] == &sr_arms[0],
-                                true };
+        line[i] =
+            (chart_line){ s->arm[i]->name, s->rate, y[i], s->rates, s->arm[i]->colour, s->arm[i] == &sr_arms[0], true };
     }
-    const chart c = { "Final validation loss", "learning rate", lab->kind->unit, line, s->arms, true, false, 0, 0,
-                      alone };
+    const chart c = {
+        "Final validation loss", "learning rate", lab->kind->unit, line, s->arms, true, false, 0, 0, alone
+    };
     chart_lines(out, &c);
 }
 
 void sr_write_svg(FILE *out, const void *context)
 {
     const sr_lab *lab = context;
-    if (lab->settings->sweep) draw_sweep(out, lab, true);
-    else draw_curves(out, lab, 0, &(picture){ "Validation loss", lab->kind->unit, valid, false, true }, true);
+    if (lab->settings->sweep)
+        draw_sweep(out, lab, true);
+    else
+        draw_curves(out, lab, 0, &(picture){ "Validation loss", lab->kind->unit, valid, false, true }, true);
 }
 
 /* ---- the page ---- */

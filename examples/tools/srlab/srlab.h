@@ -42,8 +42,8 @@ typedef struct sr_rule { /* how the operand of a product is cast */
 typedef struct sr_arm {
     const char *name;
     trn_format weights;
-    trn_rounding update; /* of the weights after a step */
-    bool kahan;          /* what rounding takes is kept, in a second array of the weights' format */
+    trn_rounding update;       /* of the weights after a step */
+    bool kahan;                /* what rounding takes is kept, in a second array of the weights' format */
     sr_rule forward, backward; /* operands of linear layers; UNSET: the settings' .products */
     int colour;
     const char *meaning;
@@ -60,11 +60,11 @@ typedef struct sr_settings {
     double rate[SR_RATES]; /* learning rates, the sweep's or one */
     int rates;
     bool sweep;
-    double rate_end;       /* the last step's, as a share of the rate */
-    int warmup;            /* steps */
+    double rate_end; /* the last step's, as a share of the rate */
+    int warmup;      /* steps */
     double weight_decay, clip;
-    trn_format products;   /* operands of all products but FP8's */
-    int64_t steps, every;  /* a validation each; 0: a twentieth of steps */
+    trn_format products;  /* operands of all products but FP8's */
+    int64_t steps, every; /* a validation each; 0: a twentieth of steps */
     int batch;
     uint64_t seed;
     int seeds, threads;
@@ -72,10 +72,10 @@ typedef struct sr_settings {
     int features, hidden, depth;       /* the dense models */
     int classes;
     int64_t examples;
-    const char *text;      /* NULL: the word list */
-    int words;             /* words to write at the end */
+    const char *text; /* NULL: the word list */
+    int words;        /* words to write at the end */
     const char *csv, *json, *svg, *html;
-    const char *export_to;             /* a folder: the trained model */
+    const char *export_to; /* a folder: the trained model */
     bool schema;
 } sr_settings;
 
@@ -94,7 +94,7 @@ typedef enum sr_purpose { SR_DRAW = 1, SR_CAST, SR_UPDATE, SR_BATCH, SR_SAMPLE, 
 
 typedef struct sr_operand {
     trn_tensor view;
-    float undo;   /* what a product with it is multiplied by; a power of two */
+    float undo;       /* what a product with it is multiplied by; a power of two */
     int64_t capacity; /* elements that view.data was made for */
 } sr_operand;
 
@@ -143,9 +143,9 @@ typedef struct sr_weights {
     int64_t updates, unmoved;   /* updates other than 0; of these, those that left the stored weight as it was */
 } sr_weights;
 
-typedef struct sr_motion { /* what became of the updates */
+typedef struct sr_motion {   /* what became of the updates */
     double updates, unmoved; /* counts */
-    double along, square;   /* <moved, wanted>, <wanted, wanted>: their quotient arrived */
+    double along, square;    /* <moved, wanted>, <wanted, wanted>: their quotient arrived */
 } sr_motion;
 
 /* Tensors are announced one by one, then all is allocated and drawn: uniform in +-bound, or 1 for bound 0. */
@@ -205,18 +205,18 @@ sr_score sr_loss(float *logits, const int *target, int64_t rows, int classes, in
 typedef struct sr_model sr_model;
 
 typedef struct sr_kind {
-    const char *name, *title, *unit; /* unit of the loss */
+    const char *name, *title, *unit;                      /* unit of the loss */
     const void *(*data)(const sr_settings *s, char *why); /* read or drawn once for all runs; NULL: why not */
     void (*free_data)(const void *data);
     sr_model *(*make)(const sr_settings *s, const sr_arm *arm, uint64_t seed, const void *data);
     void (*free)(sr_model *model);
     sr_weights *(*weights)(sr_model *model);
     sr_workspace *(*workspace)(sr_model *model, int shard);
-    sr_score (*step)(sr_model *model, int shard, int64_t step);   /* forward and backward */
-    int (*groups)(const sr_model *model);                         /* of validation examples */
-    sr_score (*validate)(sr_model *model, int shard, int group);     /* forward only */
-    char *(*sample)(sr_model *model, int words);                  /* NULL: it writes nothing */
-    void (*export_to)(const sr_model *model);                     /* into the folder of sr_export_open; NULL: none */
+    sr_score (*step)(sr_model *model, int shard, int64_t step);  /* forward and backward */
+    int (*groups)(const sr_model *model);                        /* of validation examples */
+    sr_score (*validate)(sr_model *model, int shard, int group); /* forward only */
+    char *(*sample)(sr_model *model, int words);                 /* NULL: it writes nothing */
+    void (*export_to)(const sr_model *model);                    /* into the folder of sr_export_open; NULL: none */
 } sr_kind;
 
 extern const sr_kind sr_logistic, sr_mlp, sr_char;
@@ -325,10 +325,10 @@ enum { SR_ADDITIONS = 2048, SR_TRACE = 129, SR_SERIES = 512 };
 double sr_half_loop(trn_format format, trn_rounding rounding, uint64_t seed, double *trace);
 
 typedef struct sr_series {
-    double value;                         /* where it stands still */
-    int64_t term;                         /* the first that changes nothing */
+    double value; /* where it stands still */
+    int64_t term; /* the first that changes nothing */
     int points;
-    double n[SR_SERIES], sum[SR_SERIES];  /* on the way, at equal steps of log n */
+    double n[SR_SERIES], sum[SR_SERIES]; /* on the way, at equal steps of log n */
 } sr_series;
 
 /* 1 + 1/2 + 1/3 + ..., terms and sums rounded to nearest even, until a term changes nothing. */

@@ -119,8 +119,12 @@ typedef struct harmonic_row {
 } harmonic_row;
 
 static const harmonic_row harmonics[7] = {
-    { TRN_F32, 15.403683, 5e-7, 2097152 }, { TRN_TF32, 7.0859375, 0, 513 }, { TRN_F16, 7.0859375, 0, 513 },
-    { TRN_BF16, 5.0625, 0, 65 },           { TRN_F8_E3M4, 3.5, 0, 16 },     { TRN_F8_E4M3, 3.0, 0, 9 },
+    { TRN_F32, 15.403683, 5e-7, 2097152 },
+    { TRN_TF32, 7.0859375, 0, 513 },
+    { TRN_F16, 7.0859375, 0, 513 },
+    { TRN_BF16, 5.0625, 0, 65 },
+    { TRN_F8_E3M4, 3.5, 0, 16 },
+    { TRN_F8_E4M3, 3.0, 0, 9 },
     { TRN_F8_E5M2, 2.0, 0, 5 },
 };
 
@@ -174,8 +178,8 @@ static void add_harmonic(sums *a, const harmonic_row *row, sr_series *series)
 /* ---- text ---- */
 
 static const app_column shown_columns[] = {
-    { "sum", APP_TEXT, "", "" },      { "format", APP_TEXT, "", "" },    { "rounding", APP_TEXT, "", "" },
-    { "result", APP_TEXT, "", "" },   { "deviation", APP_TEXT, "", "" }, { "range", APP_TEXT, "", "" },
+    { "sum", APP_TEXT, "", "" },         { "format", APP_TEXT, "", "" },    { "rounding", APP_TEXT, "", "" },
+    { "result", APP_TEXT, "", "" },      { "deviation", APP_TEXT, "", "" }, { "range", APP_TEXT, "", "" },
     { "stops at", APP_INTEGER, "", "" }, { "published", APP_TEXT, "", "" }, { "ok", APP_TEXT, "", "" },
 };
 
@@ -187,14 +191,22 @@ static void show_row(app_table *shown, const app_table *t, int r)
     app_text(shown, "%s", app_at(t, r, "format")->text);
     app_text(shown, "%s", app_at(t, r, "rounding")->text);
     app_text(shown, mean ? "%.1f" : "%.8g", app_at(t, r, "result")->real);
-    if (mean) app_text(shown, "%.1f", app_at(t, r, "deviation")->real);
-    else app_missing(shown);
-    if (mean) app_text(shown, "%g..%g", app_at(t, r, "low")->real, app_at(t, r, "high")->real);
-    else app_missing(shown);
-    if (half) app_missing(shown);
-    else app_integer(shown, app_at(t, r, "term")->integer);
-    if (mean) app_text(shown, "%g +- %.1f", app_at(t, r, "published")->real, app_at(t, r, "within")->real);
-    else app_text(shown, "%.8g", app_at(t, r, "published")->real);
+    if (mean)
+        app_text(shown, "%.1f", app_at(t, r, "deviation")->real);
+    else
+        app_missing(shown);
+    if (mean)
+        app_text(shown, "%g..%g", app_at(t, r, "low")->real, app_at(t, r, "high")->real);
+    else
+        app_missing(shown);
+    if (half)
+        app_missing(shown);
+    else
+        app_integer(shown, app_at(t, r, "term")->integer);
+    if (mean)
+        app_text(shown, "%g +- %.1f", app_at(t, r, "published")->real, app_at(t, r, "within")->real);
+    else
+        app_text(shown, "%.8g", app_at(t, r, "published")->real);
     app_text(shown, "%s", app_at(t, r, "ok")->text);
 }
 
@@ -259,8 +271,9 @@ static void draw_harmonics(FILE *out, const sums *a)
         const sr_series *s = &a->series[i];
         line[i] = (chart_line){ trn_format_name(harmonics[i].format), s->n, s->sum, s->points, i, i == 1, false };
     }
-    const chart c = { "1 + 1/2 + 1/3 + ..., until a term changes nothing", "terms", "sum", line, HARMONICS, true, false,
-                      0, 0, false };
+    const chart c = {
+        "1 + 1/2 + 1/3 + ..., until a term changes nothing", "terms", "sum", line, HARMONICS, true, false, 0, 0, false
+    };
     chart_lines(out, &c);
 }
 
@@ -270,8 +283,10 @@ static void write_csv(FILE *out, const void *context) { app_print_csv(out, &((co
 static void write_json(FILE *out, const void *context)
 {
     const sums *a = context;
-    fprintf(out, "{\n  \"schema\": \"srlab.sums\",\n  \"schema_version\": \"1.0.0\",\n  \"version\": \"%s\",\n"
-                 "  \"seed\": %llu,\n  \"results\": ", TRN_VERSION, (unsigned long long)a->s->seed);
+    fprintf(out,
+            "{\n  \"schema\": \"srlab.sums\",\n  \"schema_version\": \"1.0.0\",\n  \"version\": \"%s\",\n"
+            "  \"seed\": %llu,\n  \"results\": ",
+            TRN_VERSION, (unsigned long long)a->s->seed);
     app_print_json_rows(out, &a->table, 2);
     fputs("\n}\n", out);
 }
@@ -315,11 +330,14 @@ static const app_option options[] = {
 };
 
 static const app_command command = {
-    "srlab sums", "usage: srlab sums [options]",
+    "srlab sums",
+    "usage: srlab sums [options]",
     "1024 + 2048 x 0.5, and the harmonic series, each addition rounded to a format: where the sums stop, beside\n"
     "what is published of them.",
-    options, sizeof options / sizeof options[0],
-    "Exit status: 0 ok, 1 a sum is not as published, 2 bad usage.", NULL,
+    options,
+    sizeof options / sizeof options[0],
+    "Exit status: 0 ok, 1 a sum is not as published, 2 bad usage.",
+    NULL,
 };
 
 static void add_all(sums *a)
@@ -355,8 +373,10 @@ int sr_main_sums(int argc, char **argv)
     if (status != APP_OK) return status < 0 ? APP_OK : status;
     a.s = &s;
     app_table_start(&a.table, columns, (int)(sizeof columns / sizeof columns[0]));
-    if (s.schema) app_print_schema(stdout, "srlab.sums", &a.table);
-    else status = run(&a);
+    if (s.schema)
+        app_print_schema(stdout, "srlab.sums", &a.table);
+    else
+        status = run(&a);
     app_table_free(&a.table);
     return status;
 }

@@ -93,9 +93,9 @@ bug_test bug_factor, bug_bias, bug_row_factors, bug_column_factors, bug_row_bias
 bug_test bug_rows, bug_columns, bug_layout;
 bug_test bug_operands, bug_k_parts;
 
-void bug_run_families(bug_search *s);            /* the rows of the table that look at values */
-bool bug_other_side(const bug_case *c);          /* is it A that is wrong? */
-void bug_turn(bug_case *c);                      /* B is what A is measured against */
+void bug_run_families(bug_search *s);   /* the rows of the table that look at values */
+bool bug_other_side(const bug_case *c); /* is it A that is wrong? */
+void bug_turn(bug_case *c);             /* B is what A is measured against */
 void bug_hint(const bug_case *c, char *text, size_t size);
 
 /* ---- words ---- */

@@ -182,7 +182,6 @@ static int fine_of(double u) /* the smallest limit that is not below u */
     return e < 1 ? 1 : e < UD_FINE ? e : UD_FINE - 1;
 }
 
-
 static void note_place(ud_sums *s, int64_t i, int64_t row, int64_t column)
 {
     if (s->first < 0) {

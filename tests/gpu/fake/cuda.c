@@ -28,10 +28,10 @@ static int failing(const char *call)
     return ++seen == which ? number_from("FAKE_CUDA_ERROR", 999) : 0;
 }
 
-#define MAY_FAIL(call)                  \
-    do {                                \
-        const int error = failing(call); \
-        if (error) return error;        \
+#define MAY_FAIL(call)                                                                                                 \
+    do {                                                                                                               \
+        const int error = failing(call);                                                                               \
+        if (error) return error;                                                                                       \
     } while (0)
 
 /* ---- memory ---- */
@@ -201,8 +201,7 @@ int cuModuleLoadDataEx(void **made, const void *image, unsigned count, int *opti
     const int error = fake_assemble(m, image, log, sizeof log);
     if (error) {
         free(m);
-        if (count == 2 && option[0] == 5 && option[1] == 6)
-            snprintf(value[0], (size_t)(uintptr_t)value[1], "%s", log);
+        if (count == 2 && option[0] == 5 && option[1] == 6) snprintf(value[0], (size_t)(uintptr_t)value[1], "%s", log);
         return error;
     }
     *made = m;

@@ -62,8 +62,10 @@ static void vector(thread *t, const char *operand, uint32_t *word, int most, boo
     for (int i = 0; at && i < most; i++, at = strchr(at + 1, '%')) {
         uint64_t *r = reg(t, at);
         if (!r) return;
-        if (back) *r = word[i];
-        else word[i] = (uint32_t)*r;
+        if (back)
+            *r = word[i];
+        else
+            word[i] = (uint32_t)*r;
     }
 }
 
@@ -92,11 +94,8 @@ static int set(thread *t, const char *name, uint64_t value, int bits)
 }
 
 #define READ(i) read(b, t, o->operand[i])
-#define SIMPLE(function, bits, value)                                     \
-    static int function(block *b, thread *t, const fake_op *o)            \
-    {                                                                     \
-        return set(t, o->operand[0], (value), bits);                      \
-    }
+#define SIMPLE(function, bits, value)                                                                                  \
+    static int function(block *b, thread *t, const fake_op *o) { return set(t, o->operand[0], (value), bits); }
 SIMPLE(op_mov, 32, READ(1))
 SIMPLE(op_copy, 64, READ(1))
 SIMPLE(op_mad, 32, READ(1) * READ(2) + READ(3))

@@ -30,9 +30,9 @@ static int format_of(const char *name)
     static const struct {
         const char *name;
         int format;
-    } row[] = { { "f32", TWIN_F32 },     { "tf32", TWIN_TF32 }, { "bf16", TWIN_BF16 }, { "f16", TWIN_F16 },
-                { "e4m3", TWIN_E4M3FN }, { "e5m2", TWIN_E5M2 }, { "e2m1", TWIN_E2M1 }, { "s8", TWIN_I8 },
-                { "s32", TWIN_I32 } };
+    } row[] = { { "f32", TWIN_F32 },   { "tf32", TWIN_TF32 },   { "bf16", TWIN_BF16 },
+                { "f16", TWIN_F16 },   { "e4m3", TWIN_E4M3FN }, { "e5m2", TWIN_E5M2 },
+                { "e2m1", TWIN_E2M1 }, { "s8", TWIN_I8 },       { "s32", TWIN_I32 } };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (strcmp(row[i].name, name) == 0) return row[i].format;
     return -1;
@@ -98,8 +98,8 @@ static const struct fragment {
     spot (*a)(int g, int t, int i);
     spot (*b)(int g, int t, int i);
 } fragment[] = {
-    { 16, 8, 4, 2, a16k8, b16k8 },  { 16, 16, 8, 4, a16k16, b16k16 }, { 32, 4, 2, 1, a32k4, b32k4 },
-    { 32, 8, 4, 2, a32k8, b32k8 },  { 8, 16, 4, 4, a8k16, b8k16 },    { 8, 32, 16, 8, a8k32, b8k32 },
+    { 16, 8, 4, 2, a16k8, b16k8 },   { 16, 16, 8, 4, a16k16, b16k16 }, { 32, 4, 2, 1, a32k4, b32k4 },
+    { 32, 8, 4, 2, a32k8, b32k8 },   { 8, 16, 4, 4, a8k16, b8k16 },    { 8, 32, 16, 8, a8k32, b8k32 },
     { 4, 64, 32, 16, a4k64, b4k64 },
 };
 
@@ -235,8 +235,10 @@ static void add(const instruction *in, matrices *x, int k0, int depth, const twi
         p.a_scale = x->a_scale;
         p.b_scale = x->b_scale;
     }
-    if (in->d == TWIN_I32) twin_matmul(&p);
-    else twin_aligned_matmul(&p, b);
+    if (in->d == TWIN_I32)
+        twin_matmul(&p);
+    else
+        twin_aligned_matmul(&p, b);
 }
 
 /* FP8 becomes F16; two products of 16 from zero; then C is added in binary32. */
@@ -279,7 +281,8 @@ static void compute(const instruction *in, matrices *x)
     const twin_blocks b = adder_of(in, &halves);
     const int each = b.bytes * 8 / (bits_of(in->a) < 8 ? 8 : bits_of(in->a));
     const int depth = in->d == TWIN_F16 && each < in->k ? each : in->k; /* F16 results: rounded after every block */
-    if (halves) by_halves(*in, x, &b);
+    if (halves)
+        by_halves(*in, x, &b);
     else
         for (int k0 = 0; k0 < in->k; k0 += depth) add(in, x, k0, depth, &b);
     finish(in, x);
@@ -305,8 +308,10 @@ static int quads(const instruction *in, fake_fragments *f)
                     const int high = (lane & 1) + (i & 2), r = narrow ? row : lane < 16 ? high : high + 4;
                     const int plain = narrow ? i : (i & 4) + (lane & 2) + (i & 1);
                     const int column = pass && fault("lanes_d") ? plain ^ 2 : plain;
-                    if (pass == 0) x.d[r * 8 + column] = element(f->c[lane], i, narrow ? 16 : 32);
-                    else set_element(f->c[lane], i, narrow ? 16 : 32, x.d[r * 8 + column]);
+                    if (pass == 0)
+                        x.d[r * 8 + column] = element(f->c[lane], i, narrow ? 16 : 32);
+                    else
+                        set_element(f->c[lane], i, narrow ? 16 : 32, x.d[r * 8 + column]);
                 }
             }
             if (pass == 0) compute(in, &x);

@@ -174,7 +174,6 @@ static void every_leaf_is_asked_for(void **state) { (void)state; }
 int base_hosts(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_bit_counts), cmocka_unit_test(no_other_bit_counts),
-                                        cmocka_unit_test(every_leaf_is_asked_for),
-                                        cmocka_unit_test(the_race_is_run) };
+                                        cmocka_unit_test(every_leaf_is_asked_for), cmocka_unit_test(the_race_is_run) };
     return cmocka_run_group_tests_name("base_hosts", tests, NULL, NULL);
 }

@@ -16,13 +16,14 @@ static void cycles_add_up_by_hand(void **state)
     set(x, 0); /* 256: zeros in a 16-bit format */
     set(y, 0); /* 512 */
     const trn_nc_matmul_args mm = { .dst = acc, .stationary = trn_tensor_slice(x, 1, 0, 128), .moving = x };
-    trn_core_nc_matmul(&core, &mm); /* 512; the load hides behind the wait */
-    trn_core_nc_matmul(&core, &mm); /* 512 */
-    copy(y, acc, TRN_ENGINE_VECTOR);   /* 512 */
-    copy(y, y, TRN_ENGINE_VECTOR);     /* 512 + 100: it reads what the one before wrote */
+    trn_core_nc_matmul(&core, &mm);  /* 512; the load hides behind the wait */
+    trn_core_nc_matmul(&core, &mm);  /* 512 */
+    copy(y, acc, TRN_ENGINE_VECTOR); /* 512 */
+    copy(y, y, TRN_ENGINE_VECTOR);   /* 512 + 100: it reads what the one before wrote */
     const trn_tensor_tensor_args ints = { .dst = trn_core_sbuf(&core, "i", TRN_I32, 128, 8),
                                           .data1 = trn_core_sbuf(&core, "j", TRN_I32, 128, 8),
-                                          .data2 = trn_core_sbuf(&core, "k", TRN_I32, 128, 8), .op = TRN_ALU_ADD };
+                                          .data2 = trn_core_sbuf(&core, "k", TRN_I32, 128, 8),
+                                          .op = TRN_ALU_ADD };
     trn_core_written(&core, ints.data1);
     trn_core_written(&core, ints.data2);
     trn_core_tensor_tensor(&core, &ints); /* GpSimdE: 150 + 2 x 8 */
@@ -108,8 +109,9 @@ static void matmul_both_ways(trn_generation g, trn_format a, trn_format b, int m
         alone = trn_nc_matmul(&args);
         here = trn_core_nc_matmul(&core, &args);
     }
-    if (alone != here) fail_msg("%s x %s, mode %d: %d alone, %s", trn_format_name(a), trn_format_name(b), mode, alone,
-                                core.failure.text);
+    if (alone != here)
+        fail_msg("%s x %s, mode %d: %d alone, %s", trn_format_name(a), trn_format_name(b), mode, alone,
+                 core.failure.text);
     memset(&core.failure, 0, sizeof core.failure);
     trn_core_release(&core, mark);
 }
@@ -131,7 +133,11 @@ static void every_matmul_that_runs_has_a_cost(void **state)
 static void descriptors_take_the_time_of_whoever_makes_them(void **state)
 {
     (void)state;
-    static const struct { trn_dge_mode mode; trn_format format; double start_ns, gpsimd_ns; } row[] = {
+    static const struct {
+        trn_dge_mode mode;
+        trn_format format;
+        double start_ns, gpsimd_ns;
+    } row[] = {
         { TRN_DGE_UNKNOWN, TRN_F32, 1300, 0 }, { TRN_DGE_UNKNOWN, TRN_BF16, 1900, 600 },
         { TRN_DGE_HWDGE, TRN_F32, 1900, 0 },   { TRN_DGE_SWDGE, TRN_F32, 1900, 600 },
         { TRN_DGE_NONE, TRN_F32, 1300, 0 },

@@ -120,8 +120,10 @@ static trn_tensor random_part(step *s, int place, int64_t p, int64_t n, int64_t 
 {
     const int64_t first = cases_below(seed, (int)(64 - f + 1));
     touched(s, place, p, p + n, first * 4, (first + f) * 4, write);
-    if (place < 8) s->sbuf = true;
-    else if (place < 100) s->psum = true;
+    if (place < 8)
+        s->sbuf = true;
+    else if (place < 100)
+        s->psum = true;
     return trn_tensor_slice(trn_tensor_slice(places[place], 0, p, n), 1, first, f);
 }
 

@@ -13,16 +13,23 @@ static void parts_of_a_core_lie_apart(void **state)
     for (trn_generation g = TRN_TRAINIUM1; g <= TRN_TRAINIUM3; g = (trn_generation)(g + 1)) {
         begin(g);
         const trni_memory *const m = core.memory;
-        const struct { const void *at; size_t bytes; } part[] = {
-            { m[0].base, (size_t)(128 * m[0].pitch) }, { m[0].written, (size_t)(128 * m[0].pitch / 8) },
+        const struct {
+            const void *at;
+            size_t bytes;
+        } part[] = {
+            { m[0].base, (size_t)(128 * m[0].pitch) },
+            { m[0].written, (size_t)(128 * m[0].pitch / 8) },
             { m[0].tile, TRNI_TILES * sizeof(trni_allocation) },
             { m[0].segment[0], 4 * TRNI_SEGMENTS * sizeof(trni_segment) },
-            { m[1].base, (size_t)(128 * m[1].pitch) }, { m[1].written, (size_t)(128 * m[1].pitch / 8) },
+            { m[1].base, (size_t)(128 * m[1].pitch) },
+            { m[1].written, (size_t)(128 * m[1].pitch / 8) },
             { m[1].by_matmul, (size_t)(128 * m[1].pitch / 8) },
             { m[1].tile, TRNI_TILES * sizeof(trni_allocation) },
             { m[1].segment[0], 4 * TRNI_SEGMENTS * sizeof(trni_segment) },
-            { core.cells, sizeof(trni_cells) }, { core.journal, TRNI_JOURNAL * sizeof(trni_poison_entry) },
-            { core.part, TRNI_CORE_PARTS * sizeof(trn_tensor) }, { core.hbm, TRNI_HBM_TENSORS * sizeof(trni_hbm) },
+            { core.cells, sizeof(trni_cells) },
+            { core.journal, TRNI_JOURNAL * sizeof(trni_poison_entry) },
+            { core.part, TRNI_CORE_PARTS * sizeof(trn_tensor) },
+            { core.hbm, TRNI_HBM_TENSORS * sizeof(trni_hbm) },
             { core.history.access, TRNI_ACCESSES * sizeof(trni_access) },
             { core.indirect, sizeof(trni_indirect) },
             { core.indirect ? core.indirect->room : NULL, TRNI_INDIRECT_ROOM },

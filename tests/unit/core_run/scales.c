@@ -28,8 +28,11 @@ static void quantize(trn_tensor dst, trn_tensor dst_scale, trn_tensor src)
 
 static void multiply(trn_tensor dst, trn_tensor codes, trn_tensor stationary_scale, trn_tensor moving_scale)
 {
-    const trn_nc_matmul_mx_args args = { .dst = dst, .stationary = codes, .moving = codes,
-                                         .stationary_scale = stationary_scale, .moving_scale = moving_scale };
+    const trn_nc_matmul_mx_args args = { .dst = dst,
+                                         .stationary = codes,
+                                         .moving = codes,
+                                         .stationary_scale = stationary_scale,
+                                         .moving_scale = moving_scale };
     trn_core_nc_matmul_mx(&core, &args);
 }
 
@@ -62,11 +65,11 @@ static void a_scale_tile_holds_scales_of_several_tensors(void **state)
                                                 .src = trn_tensor_2d(TRN_BF16, in[i], MX_P, 4 * MX_F),
                                                 .dst_scale = trn_tensor_2d(TRN_F8_E8M0, dense[i], MX_P / 8, MX_F) };
             assert_int_equal(trn_quantize_mx(&args), TRN_OK);
-            const trn_nc_matmul_mx_args mm = {
-                .dst = trn_tensor_2d(TRN_F32, sums[1], MX_F, MX_F), .stationary = args.dst, .moving = args.dst,
-                .stationary_scale = trn_tensor_2d(TRN_F8_E8M0, dense[0], MX_P / 8, MX_F),
-                .moving_scale = args.dst_scale
-            };
+            const trn_nc_matmul_mx_args mm = { .dst = trn_tensor_2d(TRN_F32, sums[1], MX_F, MX_F),
+                                               .stationary = args.dst,
+                                               .moving = args.dst,
+                                               .stationary_scale = trn_tensor_2d(TRN_F8_E8M0, dense[0], MX_P / 8, MX_F),
+                                               .moving_scale = args.dst_scale };
             if (i) assert_int_equal(trn_nc_matmul_mx(&mm), TRN_OK);
         }
         for (int p = 0; p < MX_P; p++) { /* what nothing has written is as it was */
@@ -105,15 +108,17 @@ static void scales_that_nothing_wrote_are_told_and_others_are_not(void **state)
                      "instruction 2, nc_matmul_mx: %s reads partition %d, element 0 of 'scales', which nothing has "
                      "written",
                      offset % 8 ? "stationary_scale" : "moving_scale", without / 4 * 32 + offset + without % 4);
-            if (without >= 0) expect(sentence);
-            else fine();
+            if (without >= 0)
+                expect(sentence);
+            else
+                fine();
             if (without < 0) assert_true(((const float *)acc.data)[0] == 4.0f * MX_P);
         }
 
     begin(TRN_TRAINIUM3); /* and so quantize_mx writes no others */
     static uint8_t host[32 * MX_F];
-    const trn_tensor x = trn_core_sbuf(&core, "x", TRN_BF16, MX_P, 4 * MX_F), out =
-        trn_core_hbm(&core, "out", trn_tensor_2d(TRN_F8_E8M0, host, 32, MX_F));
+    const trn_tensor x = trn_core_sbuf(&core, "x", TRN_BF16, MX_P, 4 * MX_F),
+                     out = trn_core_hbm(&core, "out", trn_tensor_2d(TRN_F8_E8M0, host, 32, MX_F));
     const trn_tensor q = mx_codes("codes"), scales = trn_core_sbuf(&core, "scales", TRN_F8_E8M0, MX_P, MX_F);
     set(x, 1);
     quantize(q, scale_part(scales, 8), x);
@@ -126,8 +131,15 @@ static void scales_that_nothing_wrote_are_told_and_others_are_not(void **state)
 static void scale_tiles_lie_where_tiles_can(void **state)
 {
     (void)state;
-    static const struct { int tile, first, rows; const char *rest; } row[] = {
-        { 128, 0, 64, NULL }, { 128, 4, 60, NULL }, { 128, 12, 52, NULL }, { 128, 64, 64, NULL }, { 128, 72, 56, NULL },
+    static const struct {
+        int tile, first, rows;
+        const char *rest;
+    } row[] = {
+        { 128, 0, 64, NULL },
+        { 128, 4, 60, NULL },
+        { 128, 12, 52, NULL },
+        { 128, 64, 64, NULL },
+        { 128, 72, 56, NULL },
         { 128, 4, 64, "takes 64 partitions of 'scales' from partition 4; tiles begin at partition 0, 32, 64 or 96" },
         { 128, 32, 64, "takes 64 partitions of 'scales' from partition 32; more than 32 partitions begin at 0 or 64" },
         { 128, 0, 60, "takes 64 partitions of 'scales' from partition -4; tiles begin at partition 0, 32, 64 or 96" },
@@ -143,8 +155,10 @@ static void scale_tiles_lie_where_tiles_can(void **state)
         scales.shape[0] = 128;
         quantize(q, trn_tensor_slice(scales, 0, row[i].first, row[i].rows), x);
         snprintf(sentence, sizeof sentence, "instruction 1, quantize_mx: dst_scale %s", row[i].rest ? row[i].rest : "");
-        if (row[i].rest) expect(sentence);
-        else fine();
+        if (row[i].rest)
+            expect(sentence);
+        else
+            fine();
     }
     begin(TRN_TRAINIUM3);
     const trn_tensor x = trn_core_sbuf(&core, "x", TRN_BF16, MX_P, 4 * MX_F), q = mx_codes("codes");

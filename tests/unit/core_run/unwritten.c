@@ -58,8 +58,9 @@ static void reads_of_what_nothing_has_written_are_told(void **state)
 static void a_tile_may_hold_anything(void **state)
 {
     (void)state;
-    const trn_core_tile_args loose = { .name = "loose", .format = TRN_F32, .rank = 2, .shape = { 32, 32 },
-                                       .no_poison = true };
+    const trn_core_tile_args loose = {
+        .name = "loose", .format = TRN_F32, .rank = 2, .shape = { 32, 32 }, .no_poison = true
+    };
     begin(TRN_TRAINIUM2);
     const trn_tensor x = trn_core_tile(&core, &loose), y = tile("y", 32, 32);
     set(trn_tensor_slice(x, 0, 0, 8), 1);
@@ -89,7 +90,8 @@ static void scattered_rows_are_written_and_others_are_not(void **state)
     static uint32_t rows[2] = { 5, 3 };
     trn_tensor x = tile("x", 8, 8), y = tile("y", 8, 8), index = trn_core_sbuf(&core, "rows", TRN_U32, 2, 1);
     move(index, trn_core_hbm(&core, "rows", trn_tensor_2d(TRN_U32, rows, 2, 1)));
-    const trn_dma_copy_args scatter = { .dst = x, .src = trn_core_hbm(&core, "in", trn_tensor_2d(TRN_F32, in, 2, 8)),
+    const trn_dma_copy_args scatter = { .dst = x,
+                                        .src = trn_core_hbm(&core, "in", trn_tensor_2d(TRN_F32, in, 2, 8)),
                                         .dst_index = index };
     trn_core_dma_copy(&core, &scatter);
     fine();
@@ -167,7 +169,8 @@ static void a_matmul_adds_to_what_a_matmul_wrote(void **state)
         assert_true(((float *)acc.data)[0] == 256.0f);
         set(trn_tensor_slice(trn_tensor_slice(acc, 0, 32, 32), 1, 7, 2), 0);
         trn_core_nc_matmul(&core, &add);
-        if (g == TRN_TRAINIUM3) fine();
+        if (g == TRN_TRAINIUM3)
+            fine();
         else
             expect("instruction 4, nc_matmul: dst adds to partition 32, element 7 of 'acc', which no matmul has "
                    "written: begin "

@@ -237,7 +237,6 @@ static trn_status counts(trn_cores_rank *self, void *user)
     return TRN_OK;
 }
 
-
 static void test_hundreds_of_ranks(void **state)
 {
     (void)state;

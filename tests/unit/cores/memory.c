@@ -219,7 +219,10 @@ static void test_races_are_told(void **state)
 {
     (void)state;
     static raced s;
-    static const struct { int what; const char *sentence; } row[] = {
+    static const struct {
+        int what;
+        const char *sentence;
+    } row[] = {
         { BOTH_WRITE, "rank 1 writes 'x' (instruction 0), which rank 0 writes too (instruction 0), and nothing orders "
                       "them" },
         { WRITE_THEN_READ, "rank 1 reads 'x' (instruction 0), which rank 0 writes (instruction 0), and nothing orders "

@@ -32,8 +32,10 @@ static void test_rectangles_meet(void **state)
             for (int64_t row = 0; row < t[k].rows; row++)
                 for (int64_t b = 0; b < t[k].bytes; b++) {
                     bool *at = &map[t[k].at - memory + row * t[k].pitch + b];
-                    if (k) expected = expected || *at;
-                    else *at = true;
+                    if (k)
+                        expected = expected || *at;
+                    else
+                        *at = true;
                 }
         }
         if (trni_race_meet(&t[0], &t[1]) != expected || trni_race_meet(&t[1], &t[0]) != expected)

@@ -6,8 +6,24 @@
 
 /* ---- what is refused ---- */
 
-enum { LEAVES, OTHER_CALL, OTHER_SHAPE, OTHER_ALGORITHM, OTHER_PIPE, BROKEN, RETURNS, NO_LIST, TWICE, UNWRITTEN, MEETS,
-       LNC_1, AXIS, BAD_TARGET, MIXED_MEMORY, SELF_MISSING };
+enum {
+    LEAVES,
+    OTHER_CALL,
+    OTHER_SHAPE,
+    OTHER_ALGORITHM,
+    OTHER_PIPE,
+    BROKEN,
+    RETURNS,
+    NO_LIST,
+    TWICE,
+    UNWRITTEN,
+    MEETS,
+    LNC_1,
+    AXIS,
+    BAD_TARGET,
+    MIXED_MEMORY,
+    SELF_MISSING
+};
 
 static trn_status wrong(trn_cores_rank *self, void *user)
 {
@@ -40,9 +56,7 @@ static trn_status wrong(trn_cores_rank *self, void *user)
     case OTHER_ALGORITHM:
         if (odd) a.algorithm = TRN_RING;
         break;
-    case OTHER_PIPE:
-        s.pipe_id = odd;
-        return trn_cores_sendrecv(self, &s);
+    case OTHER_PIPE: s.pipe_id = odd; return trn_cores_sendrecv(self, &s);
     case BROKEN:
         if (odd) trn_core_free(core, trn_tensor_slice(x, 0, 1, 1));
         break;
@@ -78,7 +92,9 @@ static trn_status wrong(trn_cores_rank *self, void *user)
 static void test_what_is_refused(void **state)
 {
     (void)state;
-    static const struct { int what, lnc; const char *sentence;
+    static const struct {
+        int what, lnc;
+        const char *sentence;
     } row[] = {
         { LEAVES, 1,
           "nothing goes on: rank 0 waits at instruction 0, all_reduce, for rank 1, which has ended after 0 "
@@ -171,8 +187,9 @@ static void test_which_cores_are_refused(void **state)
     args = chip_of(1 << 23, 1);
     refuse(&args, wrong, NULL, "no system of Trainium2 has 8388608 cores");
     args = chip_of(1 << 13, 1);
-    refuse(&args, wrong, NULL, "8192 ranks; project-rainier has 400000 chips, of which 8 cores each take part (at most "
-                               "4096)");
+    refuse(&args, wrong, NULL,
+           "8192 ranks; project-rainier has 400000 chips, of which 8 cores each take part (at most "
+           "4096)");
     const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
     args = chip_of(8, 1);
     args.net = &net;

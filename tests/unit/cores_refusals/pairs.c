@@ -236,12 +236,9 @@ static void terms_have_to_be_alike(void **state)
 int cores_refusals_pairs(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_and_rings),
-        cmocka_unit_test(barriers_and_swaps),
-        cmocka_unit_test(swaps_have_to_be_alike),
-        cmocka_unit_test(one_rank_alone),
-        cmocka_unit_test(shared_tensors),
-        cmocka_unit_test(terms_have_to_be_alike),
+        cmocka_unit_test(pairs_and_rings),        cmocka_unit_test(barriers_and_swaps),
+        cmocka_unit_test(swaps_have_to_be_alike), cmocka_unit_test(one_rank_alone),
+        cmocka_unit_test(shared_tensors),         cmocka_unit_test(terms_have_to_be_alike),
     };
     return cmocka_run_group_tests_name("cores_refusals_pairs", tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@
 #include <trnmath/trn_numerics.h>
 
 enum { APP_OK = 0, APP_FAILED = 1, APP_USAGE = 2 };
-extern const char app_name[]; /* each program defines its own: messages begin with it */
+extern const char app_name[];       /* each program defines its own: messages begin with it */
 int app_run(int argc, char **argv); /* and this, which main() calls: the exit status */
 /* What was printed arrives now: `status`, or else APP_USAGE after one sentence, unless that was said already. main()
  * asks at the end; a program asks before it does what cannot be undone. */
@@ -99,7 +99,7 @@ typedef struct app_command {
     const char *name, *usage, *summary;
     const app_option *option;
     int options;
-    const char *notes; /* closes --help */
+    const char *notes;                                           /* closes --help */
     bool (*operand)(void *options, const char *word, char *why); /* NULL: there are none */
 } app_command;
 
@@ -153,7 +153,7 @@ void app_offer_systems(void);
 void app_offer_formats(void);
 /* Hands over each item between commas, until one is refused; an item does not outlive its call. */
 bool app_parse_list(const char *list, bool (*take)(void *into, const char *item, char *why), void *into, char *why);
-bool app_parse_isa(const char *name, trn_isa *isa, char *why); /* one that this host has */
+bool app_parse_isa(const char *name, trn_isa *isa, char *why);          /* one that this host has */
 bool app_parse_format(const char *name, trn_format *format, char *why); /* any spelling of it */
 bool app_read_format(const char *name, trn_format *format, char *why);  /* the same; the caller offers names */
 bool app_parse_numerics(const char *text, trn_numerics *numerics, char *why);
@@ -176,7 +176,7 @@ void app_say(FILE *out, const char *format, ...) __attribute__((format(printf, 2
 bool app_colour(FILE *stream);
 void app_progress(const char *format, ...) __attribute__((format(printf, 1, 2))); /* shown at most once a second */
 void app_progress_done(void);
-double app_now(void);                                  /* seconds of a clock that never jumps */
+double app_now(void); /* seconds of a clock that never jumps */
 /* Memory, zeroed, and a realloc of it; where there is none, one sentence and the end. */
 void *app_memory(size_t count, size_t size);
 void *app_resize(void *memory, size_t count, size_t size);

@@ -55,9 +55,9 @@ bool app_calibration_load(app_calibration *c, const char *path, char *why)
 
 typedef struct measured {
     io_nccom rows;
-    trn_topology *net;               /* [rows] */
-    int *chip;                       /* the chips of any group */
-    trn_calibration_sample *sample;  /* [rows] */
+    trn_topology *net;              /* [rows] */
+    int *chip;                      /* the chips of any group */
+    trn_calibration_sample *sample; /* [rows] */
     trn_error error;
 } measured;
 
@@ -126,8 +126,7 @@ static bool ask_rows(measured *m, const app_calibration_ask *ask, char *why)
 {
     const size_t rows = (size_t)m->rows.rows;
     size_t room = 1;
-    for (size_t i = 0; i < rows; i++)
-        room += (size_t)(m->rows.row[i].ranks ? m->rows.row[i].ranks : ask->ranks) + 1;
+    for (size_t i = 0; i < rows; i++) room += (size_t)(m->rows.row[i].ranks ? m->rows.row[i].ranks : ask->ranks) + 1;
     m->net = app_memory(rows, sizeof *m->net);
     m->sample = app_memory(rows, sizeof *m->sample);
     m->chip = app_memory(room, sizeof *m->chip);

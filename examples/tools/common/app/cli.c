@@ -148,7 +148,8 @@ static void print_help(const app_command *command)
     for (int i = 0; i < command->options; i++)
         if (command->option[i].name)
             print_option(command->option[i].name, command->option[i].argument, command->option[i].help);
-        else printf("%s\n", command->option[i].help);
+        else
+            printf("%s\n", command->option[i].help);
     print_option("--help", NULL, "this text");
     print_option("--version", NULL, "the version");
     if (command->notes) printf("\n%s\n", command->notes);

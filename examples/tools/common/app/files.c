@@ -201,8 +201,7 @@ static bool replaces_input(const place *p, char *why)
     for (int i = 0; i < inputs.count; i++) {
         const place *in = &inputs.at[i];
         if (same_place(p, in)) return collides(p, why, "it would replace the input", in->path);
-        if (p->name && in->name && lies_in(in->path, p))
-            return collides(p, why, "there is an input in it:", in->path);
+        if (p->name && in->name && lies_in(in->path, p)) return collides(p, why, "there is an input in it:", in->path);
     }
     return false;
 }

@@ -39,11 +39,11 @@ int app_show_outputs(app_output *output, int count);                        /* a
 /* The same with a directory or a file that is staged: it is the first. NULL: there is none. */
 struct io_stage;
 int app_show_staged(struct io_stage *stage, app_output *output, int count);
-int app_write_outputs(app_output *output, int count, const void *context);  /* both */
+int app_write_outputs(app_output *output, int count, const void *context); /* both */
 /* Both, and between them what people read, where no output has standard output: it arrives, or none appears. */
 int app_answer(app_output *output, int count, const void *context, void (*print)(FILE *out, const void *context));
-void app_discard_outputs(app_output *output, int count);                    /* those that are still open */
-FILE *app_output_stream(const app_output *output);                          /* of one that is open */
+void app_discard_outputs(app_output *output, int count); /* those that are still open */
+FILE *app_output_stream(const app_output *output);       /* of one that is open */
 
 /* What is read and written by other means. */
 bool app_reads(const char *path, char *why); /* this file, whether it is opened or not; false when it is an output */

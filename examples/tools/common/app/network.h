@@ -18,7 +18,7 @@ typedef struct app_fault {
 } app_fault;
 
 typedef struct app_network {
-    bool loaded;      /* net is a file's */
+    bool loaded; /* net is a file's */
     trn_topology net;
     app_fault fault[TRN_MAX_FAULTS];
     int faults;
@@ -32,18 +32,18 @@ bool app_network_break(const app_network *network, trn_topology *net, char *why)
 /* "down link 3->7, slow chip 5 0.8"; empty: all is well. */
 void app_network_faults(const trn_topology *net, char *text, size_t size);
 
-#define APP_NETWORK_TAKE(type, field)                                                                                 \
-    static bool take_topology(void *into, const char *value, char *why)                                               \
-    {                                                                                                                 \
-        return app_network_load(&((type *)into)->field, value, why);                                                  \
-    }                                                                                                                 \
-    static bool take_down(void *into, const char *value, char *why)                                                   \
-    {                                                                                                                 \
-        return app_network_fault(&((type *)into)->field, value, false, why);                                          \
-    }                                                                                                                 \
-    static bool take_slow(void *into, const char *value, char *why)                                                   \
-    {                                                                                                                 \
-        return app_network_fault(&((type *)into)->field, value, true, why);                                           \
+#define APP_NETWORK_TAKE(type, field)                                                                                  \
+    static bool take_topology(void *into, const char *value, char *why)                                                \
+    {                                                                                                                  \
+        return app_network_load(&((type *)into)->field, value, why);                                                   \
+    }                                                                                                                  \
+    static bool take_down(void *into, const char *value, char *why)                                                    \
+    {                                                                                                                  \
+        return app_network_fault(&((type *)into)->field, value, false, why);                                           \
+    }                                                                                                                  \
+    static bool take_slow(void *into, const char *value, char *why)                                                    \
+    {                                                                                                                  \
+        return app_network_fault(&((type *)into)->field, value, true, why);                                            \
     }
 
 /* clang-format off */

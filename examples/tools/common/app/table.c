@@ -235,8 +235,10 @@ void app_print_json_string(FILE *out, const char *text)
         const uint32_t c = utf8 ? io_code_point((const unsigned char *)text, bytes) : 0;
         if (utf8 && c > 0xffff && *one == '\\')
             fprintf(out, "\\u%04x\\u%04x", 0xd800u + ((c - 0x10000u) >> 10), 0xdc00u + (c & 0x3ffu));
-        else if (utf8 && (c < ' ' || io_unseen(c))) fprintf(out, "\\u%04x", (unsigned)c);
-        else fprintf(out, "%s%s", c == '"' || *one == '\\' ? "\\" : "", one);
+        else if (utf8 && (c < ' ' || io_unseen(c)))
+            fprintf(out, "\\u%04x", (unsigned)c);
+        else
+            fprintf(out, "%s%s", c == '"' || *one == '\\' ? "\\" : "", one);
         text += bytes;
         size -= bytes;
     }
@@ -246,8 +248,10 @@ void app_print_json_string(FILE *out, const char *text)
 void app_print_json_pair(FILE *out, const char *key, const char *text)
 {
     fprintf(out, "    \"%s\": ", key);
-    if (text) app_print_json_string(out, text);
-    else fputs("null", out);
+    if (text)
+        app_print_json_string(out, text);
+    else
+        fputs("null", out);
     fputs(",\n", out);
 }
 
@@ -298,9 +302,9 @@ void app_print_schema(FILE *out, const char *name, const app_table *table)
 {
     static const char *const kind[] = { "text", "integer", "number" };
     static const app_column column[] = { { "column", APP_TEXT, "", "" },
-                                        { "type", APP_TEXT, "", "" },
-                                        { "unit", APP_TEXT, "", "" },
-                                        { "meaning", APP_TEXT, "", "" } };
+                                         { "type", APP_TEXT, "", "" },
+                                         { "unit", APP_TEXT, "", "" },
+                                         { "meaning", APP_TEXT, "", "" } };
     app_table schema;
     app_table_start(&schema, column, 4);
     for (int c = 0; c < table->columns; c++) {

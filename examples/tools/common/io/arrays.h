@@ -397,10 +397,9 @@ IO_FN bool io_wide_f32(const char *type, const void *data, int64_t count, float 
         const char *type;
         int bytes;
         float (*value)(uint64_t word);
-    } row[] = { { "F64", 8, io_f64_value },
-                { "I64", 8, io_i64_value },
-                { "U64", 8, io_u64_value },
-                { "BOOL", 1, io_bool_value } };
+    } row[] = {
+        { "F64", 8, io_f64_value }, { "I64", 8, io_i64_value }, { "U64", 8, io_u64_value }, { "BOOL", 1, io_bool_value }
+    };
     const unsigned char *at = (const unsigned char *)data;
     for (size_t r = 0; r < sizeof row / sizeof row[0]; r++) {
         if (strcmp(type, row[r].type) != 0) continue;

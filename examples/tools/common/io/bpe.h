@@ -33,15 +33,15 @@ typedef struct bpe_pair {
 } bpe_pair;
 
 typedef struct bpe {
-    bpe_token *token;                 /* [tokens] */
-    int32_t tokens, byte[256];        /* byte: the token of one byte, or BPE_NONE */
-    unsigned char *bytes;             /* of all tokens */
+    bpe_token *token;          /* [tokens] */
+    int32_t tokens, byte[256]; /* byte: the token of one byte, or BPE_NONE */
+    unsigned char *bytes;      /* of all tokens */
     size_t used, capacity;
-    int32_t *find;                    /* [find_size], by bytes */
+    int32_t *find; /* [find_size], by bytes */
     size_t find_size, found;
-    bpe_pair *pair;                   /* [pair_size] */
+    bpe_pair *pair; /* [pair_size] */
     size_t pair_size, pairs;
-    bool ignore_merges;               /* a piece that is a token is one, however it would merge */
+    bool ignore_merges; /* a piece that is a token is one, however it would merge */
 } bpe;
 
 IO_FN void bpe_start(bpe *b)
@@ -141,8 +141,7 @@ IO_FN bool bpe_grow_find(bpe *b)
     b->find = table;
     b->find_size = room;
     for (size_t i = 0; i < old; i++)
-        if (was[i] != BPE_NONE)
-            b->find[bpe_slot(b, b->bytes + b->token[was[i]].at, b->token[was[i]].size)] = was[i];
+        if (was[i] != BPE_NONE) b->find[bpe_slot(b, b->bytes + b->token[was[i]].at, b->token[was[i]].size)] = was[i];
     free(was);
     return true;
 }
@@ -220,19 +219,19 @@ IO_FN bool bpe_ids_add(bpe_ids *ids, int32_t id)
 }
 
 typedef struct bpe_symbol {
-    int32_t id;                   /* BPE_NONE: merged away */
-    int64_t before, after;        /* -1: none */
+    int32_t id;            /* BPE_NONE: merged away */
+    int64_t before, after; /* -1: none */
 } bpe_symbol;
 
-typedef struct bpe_step {         /* a merge that may still be due */
+typedef struct bpe_step { /* a merge that may still be due */
     int32_t rank, whole, left_id, right_id;
     int64_t left;
 } bpe_step;
 
 typedef struct bpe_work {
     bpe_symbol *symbol;
-    bpe_step *heap;               /* the least at [0] */
-    size_t capacity, steps;       /* symbols; steps in the heap, at most three a symbol */
+    bpe_step *heap;         /* the least at [0] */
+    size_t capacity, steps; /* symbols; steps in the heap, at most three a symbol */
 } bpe_work;
 
 IO_FN void bpe_work_free(bpe_work *w)

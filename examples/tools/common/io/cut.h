@@ -40,8 +40,10 @@ IO_FN bool cut_compile(const char *text, cut_pattern *p, char *wrong)
     re_wrong why = { "so long a pattern", NULL, 0 };
     memset(p, 0, sizeof *p);
     if (strlen(text) <= CUT_MOST) p->code = re_compile(text, RE_TOKENIZER, &why);
-    if (why.piece) io_say_in(wrong, CUT_WRONG, 40, "'%.*s' is not known here", why.size, why.piece);
-    else snprintf(wrong, CUT_WRONG, "%s", why.phrase);
+    if (why.piece)
+        io_say_in(wrong, CUT_WRONG, 40, "'%.*s' is not known here", why.size, why.piece);
+    else
+        snprintf(wrong, CUT_WRONG, "%s", why.phrase);
     if (!p->code) return false;
     p->match = pcre2_match_data_create(1, NULL);
     p->how = pcre2_match_context_create(NULL);
@@ -74,11 +76,13 @@ IO_FN size_t cut_match(const cut_pattern *p, const void *text, size_t size, size
         *steps -= cost < *steps ? cost : *steps;
         const size_t seen = cut_whole(bytes, size, at + (reads < size - at ? (size_t)reads : size - at));
         pcre2_set_match_limit(p->how, decides < UINT32_MAX ? (uint32_t)decides : UINT32_MAX);
-        found = pcre2_match(p->code, bytes, seen, at,
-                            PCRE2_ANCHORED | PCRE2_NO_UTF_CHECK | (seen < size ? PCRE2_PARTIAL_HARD : 0), p->match,
-                            p->how);
-        if (found == PCRE2_ERROR_PARTIAL) reads *= CUT_MORE;
-        else decides *= CUT_MORE;
+        found =
+            pcre2_match(p->code, bytes, seen, at,
+                        PCRE2_ANCHORED | PCRE2_NO_UTF_CHECK | (seen < size ? PCRE2_PARTIAL_HARD : 0), p->match, p->how);
+        if (found == PCRE2_ERROR_PARTIAL)
+            reads *= CUT_MORE;
+        else
+            decides *= CUT_MORE;
     }
     if (found < 0 && found != PCRE2_ERROR_NOMATCH) *steps = 0, errno = ENOMEM;
     return found < 0 ? at : pcre2_get_ovector_pointer(p->match)[1];

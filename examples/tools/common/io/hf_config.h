@@ -42,39 +42,39 @@ enum { HF_WHY = 512, HF_MAX_FILE = 4 * 1024 * 1024 };
 /* ---- what the families differ in ---- */
 
 enum {
-    HF_QKV_BIAS = 1,       /* always */
+    HF_QKV_BIAS = 1, /* always */
     HF_O_BIAS = 2,
     HF_MLP_BIAS = 4,
     HF_NORM_BIAS = 8,
     HF_QK_NORM = 16,
     HF_PLAIN_MLP = 32,
-    HF_TIED = 64,          /* unless the file says otherwise */
+    HF_TIED = 64, /* unless the file says otherwise */
     HF_SINKS = 128,
     HF_ROUTER_BIAS = 256,
     HF_LATENT = 512,
     HF_SHARED_GATE = 1024,
-    HF_GPT2 = 2048,        /* its own names for everything */
-    HF_ALL_SPARSE = 4096,  /* every layer has experts, of intermediate_size */
-    HF_EXPERT_LAYERS = 8192, /* decoder_sparse_step, mlp_only_layers */
-    HF_WINDOW = 16384,     /* sliding_window holds for every layer */
-    HF_WINDOW_ASKED = 32768, /* only with use_sliding_window */
-    HF_LLAMA4 = 65536,     /* its own names for windows, dense blocks and which layers have experts */
-    HF_FIRST_DENSE = 131072, /* first_k_dense_replace; n_shared_experts of the same width as the others */
-    HF_NO_O_BIAS = 262144, /* attention_bias is that of queries, keys and values */
+    HF_GPT2 = 2048,            /* its own names for everything */
+    HF_ALL_SPARSE = 4096,      /* every layer has experts, of intermediate_size */
+    HF_EXPERT_LAYERS = 8192,   /* decoder_sparse_step, mlp_only_layers */
+    HF_WINDOW = 16384,         /* sliding_window holds for every layer */
+    HF_WINDOW_ASKED = 32768,   /* only with use_sliding_window */
+    HF_LLAMA4 = 65536,         /* its own names for windows, dense blocks and which layers have experts */
+    HF_FIRST_DENSE = 131072,   /* first_k_dense_replace; n_shared_experts of the same width as the others */
+    HF_NO_O_BIAS = 262144,     /* attention_bias is that of queries, keys and values */
     HF_QK_NORM_ASKED = 524288, /* use_qk_norm */
-    HF_DELTA_RULE = 1048576, /* gated delta rule in most layers, attention with a gate in the others */
+    HF_DELTA_RULE = 1048576,   /* gated delta rule in most layers, attention with a gate in the others */
     HF_MAMBA2 = 2097152,
-    HF_ENCODER = 4194304,  /* every token sees all others; what is at the end: "architectures" */
-    HF_IMAGES = 8388608,   /* of patches in place of words */
-    HF_PADDED = 16777216,  /* the first two positions are never used */
-    HF_TABLES = 33554432   /* no transformer */
+    HF_ENCODER = 4194304, /* every token sees all others; what is at the end: "architectures" */
+    HF_IMAGES = 8388608,  /* of patches in place of words */
+    HF_PADDED = 16777216, /* the first two positions are never used */
+    HF_TABLES = 33554432  /* no transformer */
 };
 
 typedef struct hf_family {
     const char *type;
     int flags;
-    int norms;        /* of [hidden] in a layer */
-    int full_every;   /* one layer in so many sees everything, the others a window; 0 = see flags */
+    int norms;           /* of [hidden] in a layer */
+    int full_every;      /* one layer in so many sees everything, the others a window; 0 = see flags */
     const char *experts; /* the field with their number; NULL = dense */
 } hf_family;
 
@@ -106,8 +106,9 @@ HF_FN const hf_family *hf_family_at(int index)
         { "mamba2", HF_MAMBA2, 1, 0, NULL },
         { "bert", HF_ENCODER | HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP | HF_TIED, 2, 0,
           NULL },
-        { "roberta", HF_ENCODER | HF_PADDED | HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP |
-          HF_TIED, 2, 0, NULL },
+        { "roberta",
+          HF_ENCODER | HF_PADDED | HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP | HF_TIED, 2, 0,
+          NULL },
         { "vit", HF_ENCODER | HF_IMAGES | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP, 2, 0, NULL },
         { "dlrm", HF_TABLES, 0, 0, NULL },
         { "gpt2", HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP | HF_TIED | HF_GPT2, 2, 0, NULL },
@@ -157,12 +158,14 @@ HF_FN int64_t hf_number(hf_reader *r, const char *field, int64_t low, int64_t hi
         return missing;
     }
     const double x = item->valuedouble;
-    if (!cJSON_IsNumber(item)) hf_fail(r, "its '%s' is not a number", field);
+    if (!cJSON_IsNumber(item))
+        hf_fail(r, "its '%s' is not a number", field);
     else if (!(x >= (double)low && x <= (double)high))
         hf_fail(r, "its '%s' is %.17g; expected %lld to %lld", field, x, (long long)low, (long long)high);
     else if (!io_json_whole(&digits, &number))
         hf_fail(r, "its '%s' is %s, not a whole number in plain digits", field, io_json_show(&digits).text);
-    else return (int64_t)number;
+    else
+        return (int64_t)number;
     return low;
 }
 
@@ -293,11 +296,14 @@ HF_FN void hf_read_experts(hf_reader *r, trn_model *m)
         m->moe_intermediate = m->intermediate;
         m->intermediate = hf_has(r, HF_LLAMA4) ? hf_number(r, "intermediate_size_mlp", 1, 1 << 22, HF_NEEDED) : 0;
         m->shared_intermediate = hf_has(r, HF_LLAMA4) ? m->moe_intermediate : 0;
-    } else m->moe_intermediate = hf_number(r, "moe_intermediate_size", 1, 1 << 22, HF_NEEDED);
+    } else
+        m->moe_intermediate = hf_number(r, "moe_intermediate_size", 1, 1 << 22, HF_NEEDED);
     if (hf_has(r, HF_FIRST_DENSE)) {
         const int64_t shared = hf_number(r, "n_shared_experts", 0, 4096, 0);
-        if (shared * m->moe_intermediate > 1 << 22) hf_fail(r, "its 'n_shared_experts' is %lld", (long long)shared);
-        else m->shared_intermediate = shared * m->moe_intermediate;
+        if (shared * m->moe_intermediate > 1 << 22)
+            hf_fail(r, "its 'n_shared_experts' is %lld", (long long)shared);
+        else
+            m->shared_intermediate = shared * m->moe_intermediate;
     }
     if (hf_has(r, HF_SHARED_GATE)) {
         m->shared_intermediate = hf_number(r, "shared_expert_intermediate_size", 0, 1 << 22, 0);
@@ -314,8 +320,7 @@ HF_FN int64_t hf_layers_of_type(hf_reader *r, const trn_model *m, const char *ty
     int64_t count = 0, found = 0;
     if (!types) return missing;
     if (!cJSON_IsArray(types)) return hf_fail(r, "its 'layer_types' is not a list"), 0;
-    cJSON_ArrayForEach(item, types)
-    {
+    cJSON_ArrayForEach(item, types) {
         if (!cJSON_IsString(item)) return hf_fail(r, "its 'layer_types' is not a list of names"), 0;
         found += strcmp(item->valuestring, type) == 0 || strcmp(item->valuestring, other) == 0;
         count++;
@@ -335,8 +340,7 @@ HF_FN int64_t hf_rotated_layers(hf_reader *r, const trn_model *m)
     int64_t count = 0, rotated = 0;
     if (!list || (cJSON_IsArray(list) && !list->child)) return m->layers - m->layers / every;
     if (!cJSON_IsArray(list)) return hf_fail(r, "its 'no_rope_layers' is not a list"), 0;
-    cJSON_ArrayForEach(item, list)
-    {
+    cJSON_ArrayForEach(item, list) {
         if (!cJSON_IsNumber(item)) return hf_fail(r, "its 'no_rope_layers' is not a list of numbers"), 0;
         rotated += item->valuedouble > 0;
         count++;
@@ -350,8 +354,9 @@ HF_FN int64_t hf_rotated_layers(hf_reader *r, const trn_model *m)
 HF_FN int64_t hf_window_layers(hf_reader *r, const trn_model *m)
 {
     const int every = r->family->full_every;
-    const int64_t missing = hf_has(r, HF_LLAMA4) ? hf_rotated_layers(r, m) : every ? m->layers - m->layers / every
-                                                                                     : m->layers;
+    const int64_t missing = hf_has(r, HF_LLAMA4) ? hf_rotated_layers(r, m)
+                            : every              ? m->layers - m->layers / every
+                                                 : m->layers;
     return hf_layers_of_type(r, m, "sliding_attention", "chunked_attention", missing);
 }
 
@@ -370,8 +375,7 @@ HF_FN void hf_read_window(hf_reader *r, trn_model *m)
 HF_FN void hf_read_delta_rule(hf_reader *r, trn_model *m)
 {
     const int64_t every = hf_number(r, "full_attention_interval", 1, 4096, 4);
-    m->linear_layers =
-        hf_layers_of_type(r, m, "linear_attention", "linear_attention", m->layers - m->layers / every);
+    m->linear_layers = hf_layers_of_type(r, m, "linear_attention", "linear_attention", m->layers - m->layers / every);
     if (m->linear_layers == 0) return;
     m->linear_heads = hf_number(r, "linear_num_value_heads", 1, 1 << 14, HF_NEEDED);
     m->linear_value_dim = hf_number(r, "linear_value_head_dim", 1, 1 << 14, HF_NEEDED);
@@ -488,8 +492,10 @@ HF_FN void hf_read_encoder(hf_reader *r, trn_model *m)
     m->pooler = end->pooler;
     m->masked_head = end->masked;
     if (end->classes) m->classes = hf_classes(r);
-    if (hf_has(r, HF_IMAGES)) hf_read_patches(r, m);
-    else hf_read_words(r, m);
+    if (hf_has(r, HF_IMAGES))
+        hf_read_patches(r, m);
+    else
+        hf_read_words(r, m);
 }
 
 /* ---- recommenders ---- */
@@ -603,8 +609,10 @@ HF_FN bool hf_read_model(hf_reader *r, trn_model *m)
     memset(m, 0, sizeof *m);
     if (!cJSON_IsObject(r->root)) return hf_fail(r, "it is not a JSON object");
     if (!hf_check_text(r) || !hf_find_family(r) || !hf_check_text(r)) return false;
-    if (hf_has(r, HF_TABLES)) hf_read_tables(r, m);
-    else hf_read_transformer(r, m);
+    if (hf_has(r, HF_TABLES))
+        hf_read_tables(r, m);
+    else
+        hf_read_transformer(r, m);
     if (r->why[0]) return false;
     if (trn_model_check(m, &error) != TRN_OK)
         return hf_fail(r, "as a model of type %s: %s", r->family->type, error.text);
@@ -646,9 +654,12 @@ HF_FN bool hf_config_read(const char *path, trn_model *model, char *why)
     const int trouble = ferror(stream) ? errno : 0;
     if (!standard) fclose(stream);
     bool ok = false;
-    if (!text) hf_fail(&r, "there is not enough memory to read it");
-    else if (trouble) hf_fail(&r, "it cannot be read (%s)", strerror(trouble));
-    else ok = hf_config_parse(text, size, path, model, why);
+    if (!text)
+        hf_fail(&r, "there is not enough memory to read it");
+    else if (trouble)
+        hf_fail(&r, "it cannot be read (%s)", strerror(trouble));
+    else
+        ok = hf_config_parse(text, size, path, model, why);
     free(text);
     return ok;
 }

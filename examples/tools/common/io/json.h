@@ -168,7 +168,7 @@ IO_FN bool io_json_next(io_json *j)
     if (j->done) return false;
     if (io_json_take(j, j->close)) {
         io_json_blank(j);
-        return io_json_stop(j, j->at == j->end  ? NULL
+        return io_json_stop(j, j->at == j->end   ? NULL
                                : j->close == '}' ? "it goes on after the closing '}'"
                                                  : "it goes on after the closing ']'");
     }
@@ -344,8 +344,7 @@ IO_FN bool io_json_last_wins(cJSON *item)
 {
     cJSON *child;
     int n = 0;
-    cJSON_ArrayForEach(child, item)
-    {
+    cJSON_ArrayForEach(child, item) {
         if (!io_json_last_wins(child)) return false;
         n++;
     }

@@ -99,8 +99,9 @@ IO_FN bool mxfp4_open(const st_tensor *blocks, const st_tensor *scales, mxfp4 *m
     const bool split = blocks->rank == rank + 1;
     const bool shaped = rank >= 1 && (split || blocks->rank == rank) && mxfp4_same(blocks, scales, rank - !split);
     const int64_t groups = rank >= 1 ? scales->shape[rank - 1] : 0;
-    if (!shaped || (split ? blocks->shape[rank] != MXFP4_BYTES : blocks->shape[rank - 1] / MXFP4_BYTES != groups ||
-                                                                     blocks->shape[rank - 1] % MXFP4_BYTES != 0))
+    if (!shaped ||
+        (split ? blocks->shape[rank] != MXFP4_BYTES
+               : blocks->shape[rank - 1] / MXFP4_BYTES != groups || blocks->shape[rank - 1] % MXFP4_BYTES != 0))
         return io_fail(why, blocks->name,
                        "its shape and that of its scales do not fit: [.., G, 16] goes with [.., G], 16 bytes for each "
                        "scale");

@@ -91,12 +91,12 @@ IO_FN bool io_nccom_op(io_nccom_word w, trn_collective *op)
     static const struct {
         const char *name;
         trn_collective op;
-    } known[] = { { "allr", TRN_ALL_REDUCE },          { "all_reduce", TRN_ALL_REDUCE },
-                  { "allg", TRN_ALL_GATHER },          { "all_gather", TRN_ALL_GATHER },
-                  { "redsct", TRN_REDUCE_SCATTER },    { "reduce_scatter", TRN_REDUCE_SCATTER },
-                  { "alltoall", TRN_ALL_TO_ALL },      { "all_to_all", TRN_ALL_TO_ALL },
-                  { "bcast", TRN_BROADCAST },          { "broadcast", TRN_BROADCAST },
-                  { "sendrecv", TRN_SEND_RECV },       { "send_recv", TRN_SEND_RECV },
+    } known[] = { { "allr", TRN_ALL_REDUCE },       { "all_reduce", TRN_ALL_REDUCE },
+                  { "allg", TRN_ALL_GATHER },       { "all_gather", TRN_ALL_GATHER },
+                  { "redsct", TRN_REDUCE_SCATTER }, { "reduce_scatter", TRN_REDUCE_SCATTER },
+                  { "alltoall", TRN_ALL_TO_ALL },   { "all_to_all", TRN_ALL_TO_ALL },
+                  { "bcast", TRN_BROADCAST },       { "broadcast", TRN_BROADCAST },
+                  { "sendrecv", TRN_SEND_RECV },    { "send_recv", TRN_SEND_RECV },
                   { "permute", TRN_PERMUTE } };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (io_nccom_is(w, known[i].name)) return *op = known[i].op, true;
@@ -108,9 +108,9 @@ IO_FN trn_format io_nccom_type(io_nccom_word w)
     static const struct {
         const char *name;
         trn_format format;
-    } known[] = { { "fp32", TRN_F32 },  { "bf16", TRN_BF16 },   { "fp16", TRN_F16 },   { "fp8", TRN_F8_E4M3 },
-                  { "int8", TRN_I8 },   { "uint8", TRN_U8 },    { "int16", TRN_I16 },  { "uint16", TRN_U16 },
-                  { "int32", TRN_I32 }, { "uint32", TRN_U32 },  { "fp8e4", TRN_F8_E4M3 } };
+    } known[] = { { "fp32", TRN_F32 },  { "bf16", TRN_BF16 },  { "fp16", TRN_F16 },     { "fp8", TRN_F8_E4M3 },
+                  { "int8", TRN_I8 },   { "uint8", TRN_U8 },   { "int16", TRN_I16 },    { "uint16", TRN_U16 },
+                  { "int32", TRN_I32 }, { "uint32", TRN_U32 }, { "fp8e4", TRN_F8_E4M3 } };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (io_nccom_is(w, known[i].name)) return known[i].format;
     return TRN_FORMAT_UNSET;
@@ -133,8 +133,8 @@ IO_FN bool io_nccom_add(io_nccom *all, const io_nccom_row *row, const char *path
 /* ---- tables ---- */
 
 typedef struct io_nccom_table {
-    io_nccom_row now;                /* what the last command said */
-    int columns, size, type, time;   /* of the present heading; columns 0: none yet */
+    io_nccom_row now;              /* what the last command said */
+    int columns, size, type, time; /* of the present heading; columns 0: none yet */
     int line;
 } io_nccom_table;
 
@@ -219,8 +219,7 @@ IO_FN bool io_nccom_line(io_nccom *all, io_nccom_table *t, const char *line, siz
     const int words = io_nccom_split(line, length, word);
     t->line++;
     for (int i = 0; i < words; i++)
-        if (io_nccom_is(word[i], "nccom-test"))
-            return io_nccom_command(t, &all->defaults, word, words, path, why);
+        if (io_nccom_is(word[i], "nccom-test")) return io_nccom_command(t, &all->defaults, word, words, path, why);
     if (words == 0 || io_nccom_heading(t, word, words) || words < t->columns || !t->columns) return true;
     if (t->now.op == TRN_COLLECTIVE_COUNT || !io_nccom_numeric(word[t->size])) return true;
     if (!io_nccom_number(word[t->size], &bytes) || bytes < 1)

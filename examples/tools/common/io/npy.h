@@ -112,7 +112,7 @@ IO_FN bool npy_take_number(npy_text *t, int64_t *number)
         n = 10 * n + (*t->at - '0');
     }
     if (t->at == start || (n > 0 && *start == '0')) return false; /* Python takes 03 for none, either */
-    if (t->at < t->end && *t->at == 'L') t->at++; /* Python 2 wrote 3L */
+    if (t->at < t->end && *t->at == 'L') t->at++;                 /* Python 2 wrote 3L */
     *number = n;
     return true;
 }
@@ -180,9 +180,9 @@ IO_FN bool npy_parse_dictionary(npy_text t, npy_array *a, const char *name, char
     if (t.at != t.end) return io_fail(why, name, "its header goes on after the closing '}'");
     if (have != NPY_HAS_ALL)
         return io_fail(why, name, "its header lacks '%s'",
-                        !(have & NPY_HAS_TYPE)    ? "descr"
-                        : !(have & NPY_HAS_ORDER) ? "fortran_order"
-                                                  : "shape");
+                       !(have & NPY_HAS_TYPE)    ? "descr"
+                       : !(have & NPY_HAS_ORDER) ? "fortran_order"
+                                                 : "shape");
     return true;
 }
 
@@ -209,7 +209,7 @@ IO_FN bool npy_lay_out(npy_array *a)
 
 /* Where the dictionary begins and how long it is. */
 IO_FN bool npy_parse_preamble(const unsigned char *bytes, size_t size, size_t *start, size_t *length, const char *name,
-                               char *why)
+                              char *why)
 {
     if (size < 6 || memcmp(bytes, "\x93NUMPY", 6) != 0) return io_fail(why, name, "it is not a .npy file");
     if (size < NPY_PREAMBLE) return io_fail(why, name, "it ends inside the header, after %zu bytes", size);
@@ -238,7 +238,7 @@ IO_FN bool npy_parse_header(const unsigned char *bytes, size_t size, const char 
     const uint64_t have = size - start - length, need = (uint64_t)a->elements * (uint64_t)a->item_bytes;
     if (have != need)
         return io_fail(why, name, "its shape needs %llu bytes of data but the file holds %llu",
-                        (unsigned long long)need, (unsigned long long)have);
+                       (unsigned long long)need, (unsigned long long)have);
     a->data = (unsigned char *)(uintptr_t)(bytes + start + length);
     return true;
 }

@@ -37,10 +37,10 @@ IO_FN int pattern_reach(const pcre2_code *code, const char *text, size_t size)
 {
     pcre2_match_data *match = pcre2_match_data_create(1, NULL);
     int *states = (int *)malloc(PATTERN_STATES * sizeof *states);
-    const int found = match && states ? pcre2_dfa_match(code, (PCRE2_SPTR)text, size, 0,
-                                                        PCRE2_ANCHORED | PCRE2_DFA_SHORTEST, match, NULL, states,
-                                                        PATTERN_STATES)
-                                      : PCRE2_ERROR_NOMEMORY;
+    const int found = match && states
+                          ? pcre2_dfa_match(code, (PCRE2_SPTR)text, size, 0, PCRE2_ANCHORED | PCRE2_DFA_SHORTEST, match,
+                                            NULL, states, PATTERN_STATES)
+                          : PCRE2_ERROR_NOMEMORY;
     free(states);
     pcre2_match_data_free(match);
     return found >= 0 ? 1 : found == PCRE2_ERROR_NOMATCH ? 0 : -1;
@@ -65,10 +65,14 @@ IO_FN bool pattern_glob(const char *glob, const char *name)
 {
     const char *star = NULL, *back = NULL;
     while (*name) {
-        if (*glob == '*') star = glob++, back = name;
-        else if (*glob == '?' || *glob == *name) glob++, name++;
-        else if (star) glob = star + 1, name = ++back;
-        else return false;
+        if (*glob == '*')
+            star = glob++, back = name;
+        else if (*glob == '?' || *glob == *name)
+            glob++, name++;
+        else if (star)
+            glob = star + 1, name = ++back;
+        else
+            return false;
     }
     while (*glob == '*') glob++;
     return *glob == '\0';

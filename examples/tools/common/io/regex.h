@@ -93,8 +93,8 @@ IO_FN bool re_is_word(char c)
 /* \p{..} and \P{..} */
 IO_FN bool re_property(re_reader *r)
 {
-    static const char *const name[] = { "{L}",  "{Lu}", "{Ll}", "{Lt}", "{Lm}", "{Lo}",
-                                        "{M}",  "{N}",  "{P}",  "{S}",  "{Z}",  "{C}" };
+    static const char *const name[] = { "{L}", "{Lu}", "{Ll}", "{Lt}", "{Lm}", "{Lo}",
+                                        "{M}", "{N}",  "{P}",  "{S}",  "{Z}",  "{C}" };
     const char *start = r->at;
     r->at += 2;
     for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
@@ -115,13 +115,20 @@ IO_FN bool re_escape(re_reader *r, bool in_set, bool *single)
         bool single;
         const char *as[RE_DIALECTS], *python_in_set; /* NULL: not known */
     } row[] = {
-        { 's', false, { "\\s", "\\p{wspace}" }, "\\s" }, { 'S', false, { "\\S", "\\P{wspace}" }, "\\S" },
-        { 'd', false, { "\\d", NULL }, "\\d" },          { 'D', false, { "\\D", NULL }, "\\D" },
-        { 'w', false, { "\\w", NULL }, "\\w" },          { 'W', false, { "\\W", NULL }, "\\W" },
-        { 'r', true, { "\\r", "\\r" }, "\\r" },          { 'n', true, { "\\n", "\\n" }, "\\n" },
-        { 't', true, { "\\t", "\\t" }, "\\t" },          { 'f', true, { "\\f", "\\f" }, "\\f" },
-        { 'v', true, { "\\x0b", "\\x0b" }, "\\x0b" },    { 'b', true, { "\\b", NULL }, "\\x08" },
-        { 'B', true, { "\\B", NULL }, NULL },            { 'A', true, { "\\A", NULL }, NULL },
+        { 's', false, { "\\s", "\\p{wspace}" }, "\\s" },
+        { 'S', false, { "\\S", "\\P{wspace}" }, "\\S" },
+        { 'd', false, { "\\d", NULL }, "\\d" },
+        { 'D', false, { "\\D", NULL }, "\\D" },
+        { 'w', false, { "\\w", NULL }, "\\w" },
+        { 'W', false, { "\\W", NULL }, "\\W" },
+        { 'r', true, { "\\r", "\\r" }, "\\r" },
+        { 'n', true, { "\\n", "\\n" }, "\\n" },
+        { 't', true, { "\\t", "\\t" }, "\\t" },
+        { 'f', true, { "\\f", "\\f" }, "\\f" },
+        { 'v', true, { "\\x0b", "\\x0b" }, "\\x0b" },
+        { 'b', true, { "\\b", NULL }, "\\x08" },
+        { 'B', true, { "\\B", NULL }, NULL },
+        { 'A', true, { "\\A", NULL }, NULL },
         { 'Z', true, { "\\z", NULL }, NULL },
     };
     const char c = r->end - r->at < 2 ? '\0' : r->at[1];
@@ -160,14 +167,18 @@ IO_FN bool re_set(re_reader *r)
     bool single = false;
     re_copy(r, 1);
     if (re_says(r, "^")) re_copy(r, 1);
-    if (python && re_takes(r, "]")) re_put(r, "\\]");
-    else if (re_says(r, "]")) return re_refuse(r, "an empty set", 1);
+    if (python && re_takes(r, "]"))
+        re_put(r, "\\]");
+    else if (re_says(r, "]"))
+        return re_refuse(r, "an empty set", 1);
     while (r->at < r->end && !re_says(r, "]")) {
         if (!python && (re_says(r, "[") || re_says(r, "&&"))) return re_refuse(r, "a set in a set", 2);
         if (!re_member(r, &single)) return false;
         if (!re_says(r, "-")) continue;
-        if (single || python) re_copy(r, 1); /* a range, or a sign before the end */
-        else r->at++, re_put(r, "\\-");
+        if (single || python)
+            re_copy(r, 1); /* a range, or a sign before the end */
+        else
+            r->at++, re_put(r, "\\-");
         if (single && r->at < r->end && !re_says(r, "]") && !re_member(r, &single)) return false;
     }
     re_copy(r, r->at < r->end);
@@ -183,8 +194,9 @@ IO_FN bool re_group(re_reader *r)
     static const struct {
         const char *text;
         bool known[RE_DIALECTS];
-    } row[] = { { "(?:", { true, true } }, { "(?=", { true, true } }, { "(?!", { true, true } },
-                { "(?i:", { false, true } } };
+    } row[] = {
+        { "(?:", { true, true } }, { "(?=", { true, true } }, { "(?!", { true, true } }, { "(?i:", { false, true } }
+    };
     r->before = RE_NOTHING;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         if (row[i].known[r->dialect] && re_says(r, row[i].text)) return re_copy(r, (int)strlen(row[i].text)), true;
@@ -229,8 +241,10 @@ IO_FN bool re_put_braces(re_reader *r, const re_braces *b)
     char text[32];
     if (b->most != RE_NO_END && b->most < b->least) return re_refuse(r, re_falls, 2);
     if (b->least > RE_NUMBER || b->most > RE_NUMBER) return re_refuse(r, re_too_many, (int)(b->after - r->at));
-    if (b->most == RE_NO_END) snprintf(text, sizeof text, "{%d,}", b->least);
-    else snprintf(text, sizeof text, "{%d,%d}", b->least, b->most);
+    if (b->most == RE_NO_END)
+        snprintf(text, sizeof text, "{%d,}", b->least);
+    else
+        snprintf(text, sizeof text, "{%d,%d}", b->least, b->most);
     r->at = b->after;
     return re_put(r, text), true;
 }
@@ -247,8 +261,10 @@ IO_FN bool re_repeat(re_reader *r)
     if (r->before == RE_REPEATED) return r->at--, re_refuse(r, "a repetition of a repetition", 2);
     if (r->before == RE_NOTHING || (braces && !python && !re_read_braces(r, &b)))
         return re_refuse(r, "nothing that could be repeated", 1);
-    if (!braces) re_copy(r, 1);
-    else if (!re_put_braces(r, &b)) return false;
+    if (!braces)
+        re_copy(r, 1);
+    else if (!re_put_braces(r, &b))
+        return false;
     r->before = RE_REPEATED;
     if (python && re_says(r, "+")) return re_refuse(r, "a possessive quantifier", 1);
     if (re_says(r, "?") || re_says(r, "+")) re_copy(r, 1);
@@ -271,10 +287,11 @@ IO_FN bool re_translate(re_reader *r)
     if (r->dialect == RE_PYTHON && re_says(r, "(?i)")) re_copy(r, 4);
     while (r->at < r->end) {
         const char c = *r->at;
-        const bool ok = c == '\\' ? re_escape(r, false, &single)
-                      : c == '['  ? re_set(r)
-                      : c == '('  ? re_group(r)
-                                  : strchr("*+?{", c) ? re_repeat(r) : re_plain(r);
+        const bool ok = c == '\\'           ? re_escape(r, false, &single)
+                        : c == '['          ? re_set(r)
+                        : c == '('          ? re_group(r)
+                        : strchr("*+?{", c) ? re_repeat(r)
+                                            : re_plain(r);
         if (!ok) return false;
     }
     *r->to = '\0';

@@ -203,9 +203,12 @@ IO_FN bool st_read_type(const st_reader *r, st_tensor *t, const io_json *value)
 {
     char *text = io_json_text(value);
     const st_type *type = text ? st_type_of(text) : NULL;
-    if (type) snprintf(t->type, sizeof t->type, "%s", type->name);
-    else if (text) st_refuse(r, "tensor '%.128s' has the unknown dtype '%.32s'", t->name, text);
-    else st_refuse(r, "tensor '%.128s' has a dtype that is not a text", t->name);
+    if (type)
+        snprintf(t->type, sizeof t->type, "%s", type->name);
+    else if (text)
+        st_refuse(r, "tensor '%.128s' has the unknown dtype '%.32s'", t->name, text);
+    else
+        st_refuse(r, "tensor '%.128s' has a dtype that is not a text", t->name);
     free(text);
     return type != NULL;
 }

@@ -57,9 +57,9 @@ IO_FN bool io_utf8(const void *text, size_t size)
 /* Characters that are not seen, but change what is. */
 IO_FN bool io_unseen(uint32_t c)
 {
-    static const uint32_t range[][2] = { { 0x7f, 0x9f },     { 0xad, 0xad },     { 0x61c, 0x61c },
-                                         { 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e },
-                                         { 0x2060, 0x206f }, { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb },
+    static const uint32_t range[][2] = { { 0x7f, 0x9f },     { 0xad, 0xad },      { 0x61c, 0x61c },
+                                         { 0x180e, 0x180e }, { 0x200b, 0x200f },  { 0x2028, 0x202e },
+                                         { 0x2060, 0x206f }, { 0xfeff, 0xfeff },  { 0xfff9, 0xfffb },
                                          { 0xfffe, 0xffff }, { 0xe0000, 0xe0fff } };
     for (size_t i = 0; i < sizeof range / sizeof range[0]; i++)
         if (c >= range[i][0] && c <= range[i][1]) return true;
@@ -81,10 +81,14 @@ IO_FN size_t io_shown_next(const char *text, size_t size, char one[IO_SHOWN_ONE]
     const size_t bytes = io_utf8_length(at, size);
     const uint32_t c = bytes ? io_code_point(at, bytes) : at[0];
     const char *named = c && c < 0x20 ? strchr(letter, (int)c) : NULL;
-    if (named) snprintf(one, IO_SHOWN_ONE, "\\%c", named[1]);
-    else if (!bytes || c < 0x20 || c == 0x7f) snprintf(one, IO_SHOWN_ONE, "\\x%02x", (unsigned)at[0]);
-    else if (io_unseen(c)) snprintf(one, IO_SHOWN_ONE, c > 0xffff ? "\\U%06x" : "\\u%04x", (unsigned)c);
-    else snprintf(one, IO_SHOWN_ONE, "%.*s", (int)bytes, text);
+    if (named)
+        snprintf(one, IO_SHOWN_ONE, "\\%c", named[1]);
+    else if (!bytes || c < 0x20 || c == 0x7f)
+        snprintf(one, IO_SHOWN_ONE, "\\x%02x", (unsigned)at[0]);
+    else if (io_unseen(c))
+        snprintf(one, IO_SHOWN_ONE, c > 0xffff ? "\\U%06x" : "\\u%04x", (unsigned)c);
+    else
+        snprintf(one, IO_SHOWN_ONE, "%.*s", (int)bytes, text);
     return bytes ? bytes : 1;
 }
 

@@ -45,27 +45,27 @@ typedef enum tok_kind { TOK_SPLIT, TOK_DIGITS, TOK_PREFIX } tok_kind;
 
 typedef struct tok_step { /* of the pre_tokenizer */
     tok_kind kind;
-    cut_pattern pattern;  /* split */
-    bool only_matches;    /* split: what is between matches is dropped */
-    bool each;            /* digits one by one */
+    cut_pattern pattern; /* split */
+    bool only_matches;   /* split: what is between matches is dropped */
+    bool each;           /* digits one by one */
 } tok_step;
 
 typedef struct tok_added {
     int32_t id;
     uint32_t size;
-    const char *text;     /* memory of its own */
+    const char *text; /* memory of its own */
     bool lstrip, rstrip, after_nfc;
 } tok_added;
 
 typedef struct tok {
-    char *name;           /* for sentences */
+    char *name; /* for sentences */
     bpe bpe;
-    int64_t vocab;        /* one more than the largest token */
+    int64_t vocab; /* one more than the largest token */
     tok_step step[TOK_STEPS];
     int steps;
     bool nfc, fuse_unknown, bytes; /* bytes: ByteLevel is there */
-    int32_t unknown;      /* BPE_NONE: there is none */
-    tok_added *added;     /* the longest first within a first byte, these in order */
+    int32_t unknown;               /* BPE_NONE: there is none */
+    tok_added *added;              /* the longest first within a first byte, these in order */
     int added_count, added_first[257];
     int32_t before[TOK_ENDS], after[TOK_ENDS]; /* the post_processor's */
     int befores, afters;
@@ -204,7 +204,8 @@ IO_FN bool tok_merge_text(const tok_reader *r, const io_json *value, int rank)
 {
     char *text = io_json_text(value), *blank = text ? strchr(text, ' ') : NULL;
     bool ok = text && rank == 0 && strncmp(text, "#version", 8) == 0; /* the first line of a merges.txt */
-    if (!ok && (!blank || strchr(blank + 1, ' '))) tok_fail(r, "merge %d is not two tokens", rank);
+    if (!ok && (!blank || strchr(blank + 1, ' ')))
+        tok_fail(r, "merge %d is not two tokens", rank);
     else if (!ok) {
         *blank = '\0';
         ok = tok_add_merge(r, text, blank + 1, rank);
@@ -354,9 +355,12 @@ IO_FN bool tok_read_split(const tok_reader *r, const io_json *item)
     if (ok && !isolated && !removed)
         ok = tok_fail(r, "a Split is %.40s%s; known are Isolated and, with 'invert', Removed",
                       behavior ? behavior : "of no behavior", ok && invert ? " with 'invert'" : "");
-    else if (ok && regex) ok = tok_compile(r, regex, removed);
-    else if (ok && string && *string) ok = tok_compile_literal(r, string, removed);
-    else if (ok) ok = tok_fail(r, "a Split has no pattern");
+    else if (ok && regex)
+        ok = tok_compile(r, regex, removed);
+    else if (ok && string && *string)
+        ok = tok_compile_literal(r, string, removed);
+    else if (ok)
+        ok = tok_fail(r, "a Split has no pattern");
     free(behavior);
     free(regex);
     free(string);
@@ -546,7 +550,7 @@ IO_FN bool tok_parse(const void *text, size_t size, const char *name, tok *t, ch
     t->unknown = BPE_NONE;
     if (!(t->name = (char *)malloc(length + 1))) return io_fail(why, name, "there is not enough memory");
     memcpy(t->name, name, length + 1);
-    while (io_json_next(&whole)) {} /* all of it is JSON before any of it is believed */
+    while (io_json_next(&whole)) {}                /* all of it is JSON before any of it is believed */
     root.value = whole.wrong ? NULL : root.at - 1; /* from its bracket on, behind a mark */
     root.value_size = whole.wrong ? 0 : (size_t)(root.end - root.value);
     if (whole.wrong ? tok_fail(&r, "it is not a JSON object: %s", whole.wrong) : tok_read_parts(&r, &root)) return true;
@@ -574,7 +578,7 @@ typedef struct tok_run {
     bpe_ids *ids;
     uint64_t steps; /* of patterns */
     char *why;
-    bool unknown;   /* the last token stands for what the vocabulary lacks */
+    bool unknown; /* the last token stands for what the vocabulary lacks */
 } tok_run;
 
 #define tok_stop(run, ...) io_fail((run)->why, (run)->t->name, __VA_ARGS__)

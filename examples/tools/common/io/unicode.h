@@ -19,8 +19,8 @@
 #include "io.h"
 
 enum {
-    UC_PARTS = 4,       /* the most that one character is made of */
-    UC_O_YAE = 0x11a7   /* a vowel that stands where utf8proc 2.8 looks for a syllable's end, and is lost there */
+    UC_PARTS = 4,     /* the most that one character is made of */
+    UC_O_YAE = 0x11a7 /* a vowel that stands where utf8proc 2.8 looks for a syllable's end, and is lost there */
 };
 static const utf8proc_option_t uc_how = (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
 
@@ -37,8 +37,8 @@ IO_FN size_t uc_character(const unsigned char *at, size_t size, uint32_t *code)
 IO_FN bool uc_is_space(uint32_t code)
 {
     return (code >= 9 && code <= 13) || code == 0x20 || code == 0x85 || code == 0xa0 || code == 0x1680 ||
-           (code >= 0x2000 && code <= 0x200a) || code == 0x2028 || code == 0x2029 || code == 0x202f ||
-           code == 0x205f || code == 0x3000;
+           (code >= 0x2000 && code <= 0x200a) || code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f ||
+           code == 0x3000;
 }
 
 /* ---- NFC: decompose, order the marks, compose ---- */

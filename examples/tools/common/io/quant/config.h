@@ -107,8 +107,7 @@ IO_FN int quant_targets(const cJSON *list, const char *module)
 {
     const cJSON *item;
     int found = 0;
-    cJSON_ArrayForEach(item, list)
-    {
+    cJSON_ArrayForEach(item, list) {
         const char *text = cJSON_GetStringValue(item), *wrong;
         if (!text || !*text) continue;
         if (strncmp(text, "re:", 3) == 0) {
@@ -144,8 +143,7 @@ IO_FN void quant_facts_of_groups(const quant_said *s, const char *module, quant_
 {
     const cJSON *groups = quant_member(s->object, "config_groups"), *group, *best = NULL;
     int surest = 0;
-    cJSON_ArrayForEach(group, groups)
-    {
+    cJSON_ArrayForEach(group, groups) {
         const int sure = quant_targets(quant_member(group, "targets"), module);
         if (sure > surest) best = group, surest = sure;
     }
@@ -165,8 +163,7 @@ IO_FN void quant_facts_of_layer(const cJSON *layer, quant_facts *f)
 IO_FN void quant_facts_of_dynamic(const quant_said *s, const char *module, quant_facts *f)
 {
     const cJSON *rule, *rules = quant_member(s->object, "dynamic");
-    cJSON_ArrayForEach(rule, rules)
-    {
+    cJSON_ArrayForEach(rule, rules) {
         const char *wrong, *text = rule->string ? rule->string : "-:";
         const bool minus = strncmp(text, "-:", 2) == 0, plus = strncmp(text, "+:", 2) == 0;
         if (pattern_match(text + (minus || plus ? 2 : 0), module, &wrong) != 1) continue;

@@ -49,7 +49,7 @@ typedef enum quant_layout { QUANT_OWN, QUANT_AWQ, QUANT_GPTQ, QUANT_PACKED } qua
 
 typedef struct quant {
     quant_kind kind;
-    quant_layout layout;   /* INT4 */
+    quant_layout layout; /* INT4 */
     const quant_said *said;
     int part[QUANT_PARTS]; /* numbers of tensors; -1: none */
     st_tensor codes;       /* FP4: as bytes, whatever its type says */
@@ -77,7 +77,8 @@ IO_FN bool quant_ask_scale(quant_asked *a, const char *pattern, char *why)
     const char *wrong = NULL;
     if (!strstr(pattern, "{name}") && !strstr(pattern, "{base}"))
         wrong = "expected a pattern with {name} or {base}, such as {name}_scale";
-    else if (a->scale_names == QUANT_ASKED) wrong = "there are more than 32 of these already";
+    else if (a->scale_names == QUANT_ASKED)
+        wrong = "there are more than 32 of these already";
     if (wrong) return snprintf(why, IO_WHY, "%s", wrong), false;
     a->scale_name[a->scale_names++] = pattern;
     return true;

@@ -284,8 +284,7 @@ IO_FN const char *quant_gptq_maker(const cJSON *object)
 {
     const cJSON *said = quant_member(quant_member(object, "meta"), "quantizer"), *item;
     const char *maker = cJSON_GetStringValue(said);
-    cJSON_ArrayForEach(item, said)
-    {
+    cJSON_ArrayForEach(item, said) {
         const char *one = cJSON_GetStringValue(item);
         if (one && (!maker || strncasecmp(one, "gptqmodel", 9) == 0)) maker = one;
     }
@@ -308,8 +307,12 @@ IO_FN bool quant_open_packed(const quant *q, const quant_facts *f, const st_tens
 {
     const int4_packed_parts parts = { part[QUANT_CODES], part[QUANT_SCALE], part[QUANT_SHAPE],
                                       part[QUANT_ZERO],  part[QUANT_ORDER], part[QUANT_SECOND] };
-    const int4_packed_config said = { f->format[0] ? f->format : NULL, f->type[0] ? f->type : NULL,
-                                      f->strategy[0] ? f->strategy : NULL, f->bits, f->group, f->symmetric };
+    const int4_packed_config said = { f->format[0] ? f->format : NULL,
+                                      f->type[0] ? f->type : NULL,
+                                      f->strategy[0] ? f->strategy : NULL,
+                                      f->bits,
+                                      f->group,
+                                      f->symmetric };
     (void)q;
     return int4_packed_open(&parts, &said, m, why);
 }
@@ -366,14 +369,12 @@ IO_FN void quant_set_matrix(st_tensor *view, int rank, const int64_t *shape)
 
 IO_FN bool quant_take_groups(const quant_hand *h)
 {
-    static const quant_belonging row[] = { { QUANT_SCALE, "{base}.scales" },
-                                           { QUANT_ZERO, "{base}.qzeros" },
-                                           { QUANT_ORDER, "{base}.g_idx" },
-                                           { QUANT_SCALE, "{base}.weight_scale" },
-                                           { QUANT_SHAPE, "{base}.weight_shape" },
-                                           { QUANT_ZERO, "{base}.weight_zero_point" },
-                                           { QUANT_ORDER, "{base}.weight_g_idx" },
-                                           { QUANT_SECOND, "{base}.weight_global_scale" } };
+    static const quant_belonging row[] = {
+        { QUANT_SCALE, "{base}.scales" },       { QUANT_ZERO, "{base}.qzeros" },
+        { QUANT_ORDER, "{base}.g_idx" },        { QUANT_SCALE, "{base}.weight_scale" },
+        { QUANT_SHAPE, "{base}.weight_shape" }, { QUANT_ZERO, "{base}.weight_zero_point" },
+        { QUANT_ORDER, "{base}.weight_g_idx" }, { QUANT_SECOND, "{base}.weight_global_scale" }
+    };
     const st_tensor *part[QUANT_PARTS];
     char why[IO_WHY];
     int_groups m;

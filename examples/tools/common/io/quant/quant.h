@@ -263,7 +263,7 @@ IO_FN bool quant_walk(quant_map *m, bool (*const *attempt)(quant_try *y), int at
 IO_FN bool quant_survey(quant_map *m, char *why)
 {
     static bool (*const packed[])(quant_try *) = { quant_try_words, quant_try_nf4, quant_try_blocks, quant_try_bytes,
-                                                       quant_try_i8 },
+                                                   quant_try_i8 },
                                             (*const plain[])(quant_try *) = { quant_try_fp8 };
     const size_t n = (size_t)m->tensors + 1;
     m->role = (quant_role *)calloc(n, sizeof *m->role);

@@ -40,8 +40,8 @@ typedef struct quant_values {
     unsigned char *raw;            /* FP4: a byte for each block */
     double *second;                /* NVFP4: one, or one for each matrix */
     int64_t seconds;
-    int_groups groups;             /* INT4, from copies that are its own */
-    nf4 blocks;                    /* NF4, likewise */
+    int_groups groups; /* INT4, from copies that are its own */
+    nf4 blocks;        /* NF4, likewise */
     void *copy[QUANT_PARTS];
     bool alone; /* codes without their scales */
 } quant_values;
