@@ -10,7 +10,6 @@
 #include <trnmath/trn_convert.h>
 #include <trnmath/trn_mx.h>
 
-/* clang-format off: a table */
 static const tb_format formats[] = {
     { "f32", TRN_F32, TRN_F32, TRN_MODE_PLAIN, 0, NULL, "binary32, four passes" },
     { "tf32", TRN_TF32, TRN_TF32, TRN_MODE_PLAIN, 0, NULL, "TF32" },
@@ -38,7 +37,6 @@ static const tb_format formats[] = {
     { "mxfp4", TRN_F4_E2M1, TRN_F4_E2M1, TRN_MODE_MX, 0, NULL, "block-scaled E2M1" },
     { "int8", TRN_I8, TRN_I8, TRN_MODE_INT8, TRN_TRAINIUM1, NULL, "int8 into int32" },
 };
-/* clang-format on */
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
 const tb_format *tb_format_at(int index) { return index >= 0 && index < FORMATS ? &formats[index] : NULL; }

@@ -197,7 +197,6 @@ static void dft_error(const cf_vector *v, const cf_options *o, cf_answer *a)
 
 /* ---- the vectors ---- */
 
-/* clang-format off: a vector in two or three lines */
 static const way plain = { "", false, false, TRN_F32 }, parts = { "", true, false, TRN_F32 },
                  rounded_plain = { "product=bf16", false, false, TRN_F32 },
                  rounded_parts = { "product=bf16", true, false, TRN_F32 }, cast_plain = { "", false, false, TRN_BF16 },

@@ -26,7 +26,6 @@ static void bound(const cf_vector *v, const cf_options *o, cf_answer *a)
                        .lower_bound_s;
 }
 
-/* clang-format off: a vector in two or three lines */
 static void add_bounds(cf_list *list)
 {
     static const char *const size[PUBLISHED_BOUND_SIZES] = { "1MiB", "64MiB", "1GiB" };
@@ -47,7 +46,6 @@ static void add_bounds(cf_list *list)
                                 .of = k });
         }
 }
-/* clang-format on */
 
 /* All-to-all across the racks of Trainium3: half of each chip's bytes at 128 GB/s. */
 static void bound_between_racks(const cf_vector *v, const cf_options *o, cf_answer *a)
@@ -184,7 +182,6 @@ static void trap(const cf_vector *v, const cf_options *o, cf_answer *a)
     a->got = 524288 / 23.11e-6 / (v->of ? 0x1p30 : 1e9);
 }
 
-/* clang-format off: a vector in two or three lines */
 static void add_prints(cf_list *list)
 {
     for (int i = 0; i < PRINTS; i++)
@@ -206,11 +203,9 @@ static void add_prints(cf_list *list)
                                       .of = bus });
         }
 }
-/* clang-format on */
 
 /* ---- the vectors ---- */
 
-/* clang-format off: a vector in two or three lines */
 static const char intranode[] = "Neuron, intranode-collective-comm.rst",
                   textbook[] = "textbook (N ranks, one link each way)",
                   nccom[] = "Neuron, nccom-test; NCCL: 2(N-1)/N, (N-1)/N, 1",

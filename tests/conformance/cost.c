@@ -84,8 +84,6 @@ static void overhead(const cf_vector *v, const cf_options *o, cf_answer *a)
 
 /* ---- the vectors ---- */
 
-/* clang-format off: a vector in two or three lines */
-
 /* Printed in whole TFLOPS, and not all alike (315 and 316): half a unit, or half a per cent. */
 static void add_peaks(cf_list *list)
 {

@@ -95,7 +95,6 @@ static void ones_beyond_24_bits(const cf_vector *v, const cf_options *o, cf_answ
 
 /* ---- the vectors ---- */
 
-/* clang-format off: a vector in two or three lines */
 static const char samples[] = "nki-samples, contributed/batch_invariance", third[] = "a third party, run on the device",
                   order[] = "by the order of additions (rejected by the devices)",
                   chains[] = "by the definition of chains";

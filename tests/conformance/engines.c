@@ -70,7 +70,6 @@ static const char trn2[] = "a third party on Trainium2, every binary32 number",
                       "more than the device at their worst argument",
                   at_edge[] = "NKI, range_select: what masked softmax relies on";
 
-/* clang-format off: a vector in two or three lines */
 static const cf_vector vectors[] = {
     { .id = "scalar.exp.error",
       .what = "exp on [-64, 0]: largest relative error, one number of 257 and the worst bucket",

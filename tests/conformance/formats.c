@@ -170,7 +170,6 @@ static const uint32_t philox_word = 0x69288fa8, above_24_bits = 16777217;
 
 /* ---- the vectors ---- */
 
-/* clang-format off: a vector in two or three lines */
 static const char users_note[] = "exhaustive, from the two code tables",
                   thread[] = "github.com/aws-neuron/aws-neuron-sdk/issues/1308",
                   rescaling[] = "neuronx-distributed, README_rescaling_fp8_for_neuron.md; exhaustive",

@@ -264,7 +264,6 @@ static void check_directory(const cf_vector *v, const cf_options *o, cf_answer *
 
 /* ---- the vectors ---- */
 
-/* clang-format off: a vector in two or three lines */
 void cf_fill_golden(cf_list *list)
 {
     for (int c = 0; c < CODECS; c++)

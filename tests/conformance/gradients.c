@@ -107,7 +107,6 @@ static void growth(const cf_vector *v, const cf_options *o, cf_answer *a)
 
 /* ---- the vectors ---- */
 
-/* clang-format off: a vector in two or three lines */
 void cf_fill_gradients(cf_list *list)
 {
     static const struct {

@@ -159,7 +159,6 @@ static void channels(const cf_vector *v, const cf_options *o, cf_answer *a)
 static const char driver[] = "aws-neuron-driver, neighbour tables v2 and v3", torus[] = "4x4 torus with wraparound",
                   gen2[] = "SemiAnalysis (2025) and the page of Trn3 Gen2: one plane";
 
-/* clang-format off: a vector in two or three lines */
 static const cf_vector vectors[] = {
     { .id = "wiring.neighbours.trn1",
       .what = "who is whose neighbour in a trn1.32xlarge",

@@ -45,7 +45,6 @@ static void check_file(const cf_vector *v, const cf_options *o, cf_answer *a)
         cf_fail(a, "tensor_core_%s.txt: %d vectors, expected %d", f->name, seen, f->vectors);
 }
 
-/* clang-format off: a vector in two or three lines */
 static void add(cf_list *list, const struct units_file *f, trn_isa isa, bool instruction)
 {
     const char *how = instruction ? "instruction" : trn_isa_text(isa);

@@ -16,7 +16,6 @@ static void size_of_model(const cf_vector *v, const cf_options *o, cf_answer *a)
         a->got = v->of == TOTAL ? size.total : v->of == ACTIVE ? size.active / 1e9 : size.kv_elements * 2;
 }
 
-/* clang-format off: a vector in two or three lines */
 void cf_fill_models(cf_list *list)
 {
     for (int i = 0; i < PUBLISHED_MODELS; i++) {

@@ -63,7 +63,6 @@ static void gaussian(const cf_vector *v, const cf_options *o, cf_answer *a)
 
 /* ---- the vectors ---- */
 
-/* clang-format off: a vector in two or three lines */
 static const char page[] = "NKI, quantize_mx: X = 2^(floor(log2 amax) - (emax - 1))", ocp[] = "OCP MX 1.0, section 6.3",
                   bound[] = "INT v.s. FP, arXiv 2510.25602: bound of a float with M mantissa bits, 13.80 + 6.02 M dB",
                   drawn[] = "independent draws of Gaussian blocks; the paper's rule is round-up";

@@ -4,7 +4,6 @@
 #include "app/page.h"
 #include "conformance.h"
 
-/* clang-format off: one rule a line */
 static const char style[] =
     "<style>"
     "td{white-space:normal;vertical-align:top}"
@@ -17,7 +16,6 @@ static const char style[] =
     "summary b{color:var(--ink);font-weight:600}"
     "details[open] summary{margin-bottom:6px}"
     "</style>";
-/* clang-format on */
 
 static const char *const class_of[CF_STATUSES] = { "pass", "fail", "known", "skipped" };
 

@@ -201,7 +201,6 @@ static void seeds(const cf_vector *v, const cf_options *o, cf_answer *a)
 
 /* ---- the vectors ---- */
 
-/* clang-format off: a vector in two or three lines */
 static const char higham[] = "N. J. Higham's blog, quoted by M. Kloewer (2019)", rule[] = "by definition",
                   page[] = "Neuron, rounding modes", others[] = "test lists of torchcomms PR 821 and FlyDSL PR 907",
                   coins[] = "fair coins of 1 up to 2048, then of 2 by 1/4; 20,000 seeds";

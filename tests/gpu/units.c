@@ -15,7 +15,6 @@
 
 enum { NEVER = 999 };
 
-/* clang-format off: a unit in two lines */
 static const gpu_unit unit[] = {
     { "mma.f16.m8n8k4", GPU_QUADS, 8, 8, 4, TRN_F16, TRN_F16, TRN_F32, 16, 0, "sm_70", "6.4",
       MMA "m8n8k4.row.col.f32.f16.f16.f32", 70, 72 },
@@ -70,7 +69,6 @@ static const gpu_unit unit[] = {
     { "mma.mxfp4.m16n8k64", GPU_WARP, 16, 8, 64, TRN_F4_E2M1, TRN_F4_E2M1, TRN_F32, 4, 32, "sm_120a", "8.7",
       SCALED "mxf4.block_scale.scale_vec::2X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0", 120, 120 },
 };
-/* clang-format on */
 
 const gpu_unit *gpu_unit_at(int index)
 {

@@ -24,7 +24,6 @@
 #include <stddef.h>
 #include <string.h>
 
-/* clang-format off: tables */
 #define EVERY TB_EVERY_TOKEN
 #define LAST TB_LAST_TOKEN
 #define ROUTED TB_ROUTED_TOKENS
@@ -94,7 +93,6 @@ static const tb_model models[] = {
         GATED("expert.", 7168, 2048, 58, ROUTED),
         { "lm_head", 7168, 129280, 1, LAST } } },
 };
-/* clang-format on */
 enum { MODELS = sizeof models / sizeof models[0] };
 
 const tb_model *tb_model_at(int index) { return index >= 0 && index < MODELS ? &models[index] : NULL; }

@@ -8,7 +8,6 @@
 
 /* ---- what it needs beyond the style that all pages share ---- */
 
-/* clang-format off: one rule a line */
 static const char style[] =
     /* parts of a step: work, what waits for others, what waits for nothing; and parts of the memory */
     ":root{--t0:var(--f2);--t1:var(--f1);--t2:var(--f4);--t3:var(--f0);--t4:var(--startup);"
@@ -27,7 +26,6 @@ static const char style[] =
     "object{display:block}"
     ".few{width:auto;min-width:min(100%,480px)}"
     "details .scroll{margin-top:10px}";
-/* clang-format on */
 
 /* ---- the page ---- */
 

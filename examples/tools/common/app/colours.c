@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <string.h>
 
-/* clang-format off: one colour a line */
 static const app_colour_pair colour[] = {
     /* backgrounds: the page, what lies on it, the empty part of a bar, rules */
     { "bg", "#fbfbfa", "#111317" },
@@ -37,7 +36,6 @@ static const app_colour_pair colour[] = {
     { "f4", "#7b70da", "#7d75c8" },
     { "f5", "#4c6f18", "#a4d68f" },
 };
-/* clang-format on */
 
 const app_colour_pair *app_colour_named(const char *name)
 {

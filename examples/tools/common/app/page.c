@@ -54,7 +54,6 @@ const char *app_percent(char *text, size_t size, double share)
 
 /* ---- the page ---- */
 
-/* clang-format off: one rule a line */
 static const char style[] =
     "*{box-sizing:border-box}"
     "html{-webkit-text-size-adjust:100%;text-size-adjust:100%}"
@@ -133,7 +132,6 @@ static const char style_of_places[] =
     "th{overflow-wrap:anywhere}"
     ".wrap,td{min-width:0!important}"
     "details::details-content{content-visibility:visible;height:auto}summary{display:none}}";
-/* clang-format on */
 
 void app_page_open(FILE *out, const char *title)
 {
