@@ -29,7 +29,8 @@
  * engines are compiled once and not for each kernel. */
 #define nisa(instruction, ...) kernel_##instruction(c, &(trn_##instruction##_args){ __VA_ARGS__ })
 
-/* clang-format off: it takes the rows for a call */
+/* The formatter takes the rows for calls. */
+/* clang-format off */
 #define KERNEL_INSTRUCTIONS(X)                                                                                         \
     X(activation) X(affine_select) X(bn_aggr) X(bn_stats) X(dma_copy) X(exponential) X(max8) X(memset)                 \
     X(nc_find_index8) X(nc_match_replace8) X(nc_matmul) X(nc_matmul_mx) X(nc_transpose) X(quantize_mx) X(reciprocal)   \

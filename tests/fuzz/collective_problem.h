@@ -115,9 +115,9 @@ static inline void draw_list(problem *p, int most)
     p->count = 1 + below(chips < most ? chips : most);
     const int possible = chips / p->count < MOST_GROUPS ? chips / p->count : MOST_GROUPS;
     p->groups = 1 + below(possible);
-    for (int i = 0; i < p->count * p->groups; i++)
-        do p->chips[i] = below(chips);
-        while (!is_new(p->chips, i, p->chips[i]));
+    for (int i = 0; i < p->count * p->groups; i++) do {
+            p->chips[i] = below(chips);
+        } while (!is_new(p->chips, i, p->chips[i]));
 }
 
 static inline void draw_group(problem *p)
@@ -132,8 +132,10 @@ static inline void draw_group(problem *p)
         for (int i = 0; i < p->count; i++) p->chips[i] = i;
         if (one_in(2)) p->a.count = p->count; /* all chips either way */
     } else {
-        if (one_in(4)) draw_list(p, most);
-        else draw_boxes(p, most);
+        if (one_in(4))
+            draw_list(p, most);
+        else
+            draw_boxes(p, most);
         p->a.chips = p->chips;
         p->a.count = p->count;
     }
@@ -212,9 +214,7 @@ static inline int64_t received(const problem *p, int rank)
     int64_t first, in, n;
     switch (p->a.op) {
     case TRN_REDUCE_SCATTER: return chunk_of(p, rank, &first);
-    case TRN_ALL_TO_ALL:
-        n = parcel_of(p, p->ranks - 1, rank, &in, &first);
-        return first + n;
+    case TRN_ALL_TO_ALL: n = parcel_of(p, p->ranks - 1, rank, &in, &first); return first + n;
     case TRN_PERMUTE:
     case TRN_SEND_RECV:
         for (int r = 0; r < p->ranks; r++)

@@ -18,8 +18,9 @@ enum { ROOM = 2000 };
 
 static void put_number(line *l)
 {
-    static const char *const odd[] = { "0",   "-1",  "1e400", "1e-400", ".",   "1.",  "00.10",   "inf", "nan",
-                                       "1e",  "0x1", "1,5",   "1e6",    "1e7", "1.1", "1000001", "",
+    static const char *const odd[] = { "0", "-1", "1e400", "1e-400", ".", "1.", "00.10", "inf", "nan", "1e", "0x1",
+                                       "1,5", "1e6", "1e7", "1.1", "1000001", "",
+                                       /* more digits than a number holds */
                                        "4503599627370497.5", "12345678901234567890123456789012345678901" };
     char text[32];
     snprintf(text, sizeof text, one_in(3) ? "%de-%d" : "0.%d%d", 1 + below(99), below(12));

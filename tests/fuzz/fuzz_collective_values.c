@@ -51,12 +51,12 @@ static void print_tally(long cases)
 
 static void print_group(const problem *p)
 {
+    static const char wiring[] = "NRFS";
     print_error("levels");
     for (int l = 0; l < p->net.levels; l++)
-        print_error(" %c%d", "NRFS"[p->net.level[l].wiring & 3], p->net.level[l].size);
+        print_error(" %c%d", wiring[p->net.level[l].wiring & 3], p->net.level[l].size);
     print_error(", %d chips (", p->count);
-    for (int i = 0; i < p->count * p->groups; i++)
-        print_error(i ? i % p->count ? " %d" : "; %d" : "%d", p->chips[i]);
+    for (int i = 0; i < p->count * p->groups; i++) print_error(i ? i % p->count ? " %d" : "; %d" : "%d", p->chips[i]);
     print_error("), %d ranks each, dimensions", p->cores);
     for (int d = 0; d < p->box.dims; d++) print_error(" %c%d", p->box.dim[d].wired, p->box.dim[d].size);
     print_error("\n");
@@ -67,8 +67,8 @@ static void describe(const problem *p)
     const trn_collective_args *a = &p->a;
     print_error("%s by %s%s of %lld elements, granule %lld, wire %s, sums in %s, rounding %d, overflow %d, %d bits\n",
                 trn_collective_name(a->op), trn_algorithm_name(a->algorithm), a->single_step ? " in one step" : "",
-                (long long)p->elements, (long long)a->granule, trn_format_name(p->wire),
-                trn_format_name(a->accumulate), (int)a->rounding, (int)a->overflow, a->sr_bits);
+                (long long)p->elements, (long long)a->granule, trn_format_name(p->wire), trn_format_name(a->accumulate),
+                (int)a->rounding, (int)a->overflow, a->sr_bits);
     print_group(p);
 }
 

@@ -72,9 +72,12 @@ static void plan_model(const trn_model *m)
     trn_plan p = { .tp = degree[0], .cp = degree[1], .ep = degree[2], .dp = degree[3], .pp = degree[4] };
     if (args.lnc && cases_one_in(&rng, 2)) p.tp_cores = below(10) - 1;
     const trn_status status = trn_plan_evaluate(&args, &p);
-    if (status != TRN_OK) assert(error.status == status && strlen(error.text) > 8);
-    else if (!p.legal) assert(p.reason != TRN_PLAN_LEGAL && strlen(p.why) > 8);
-    else assert(p.time_s > 0 && p.memory.total > 0 && p.memory.total <= p.memory.capacity);
+    if (status != TRN_OK)
+        assert(error.status == status && strlen(error.text) > 8);
+    else if (!p.legal)
+        assert(p.reason != TRN_PLAN_LEGAL && strlen(p.why) > 8);
+    else
+        assert(p.time_s > 0 && p.memory.total > 0 && p.memory.total <= p.memory.capacity);
 }
 
 /* Returns whether the file was accepted. */
@@ -172,8 +175,10 @@ static const char *const absurd[] = { "-1",   "0",      "1e400",       "1.5", "n
                                       "1e18", "16384",  "4194304",     "0.0", "-0",
                                       "NaN",  "[1, 2]", "[[[[[[]]]]]]" };
 static const char *const usual[] = { "1", "2", "4", "8", "16", "32", "64", "128" };
-static const char *const tokens[] = { "{", "}", "[", "]", ",", ":", "\"", "\\u0000", "null", "true", "\"model_type\"",
-                                      "\"llama\"", "\"text_config\": {", "-", "e", "0", "\xff", "\n" };
+static const char *const tokens[] = { "{", "}", "[", "]", ",", ":", "\"", "\\u0000", "null", "true",
+                                      /* what the reader looks for, and what it cannot read */
+                                      "\"model_type\"", "\"llama\"", "\"text_config\": {", "-", "e", "0", "\xff",
+                                      "\n" };
 
 static const char *const widths[] = { "num_embeddings_per_feature", "multi_hot_sizes", "dense_arch_layer_sizes",
                                       "over_arch_layer_sizes" };

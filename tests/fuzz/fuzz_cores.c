@@ -155,8 +155,11 @@ static void do_sendrecv(trn_cores_rank *self, const step *s, trn_tensor value, b
     const trn_tensor mine = trn_core_sbuf(core, "mine", TRN_F32, 1, WIDE);
     const trn_tensor theirs = trn_core_sbuf(core, "theirs", TRN_F32, 1, WIDE), row = trn_tensor_slice(value, 0, 0, 1);
     const trn_dma_copy_args load = { .dst = mine, .src = row }, store = { .dst = row, .src = theirs };
-    trn_cores_sendrecv_args a = { .dst = theirs, .src = mine, .send_to_rank = 1 - self->program_id,
-                                  .recv_from_rank = 1 - self->program_id, .pipe_id = s->channel };
+    trn_cores_sendrecv_args a = { .dst = theirs,
+                                  .src = mine,
+                                  .send_to_rank = 1 - self->program_id,
+                                  .recv_from_rank = 1 - self->program_id,
+                                  .pipe_id = s->channel };
     if (!raw) trn_core_dma_copy(core, &load);
     trn_cores_sendrecv(self, &a);
     trn_core_dma_copy(core, &store);
@@ -181,12 +184,16 @@ static void do_shared(trn_cores_rank *self, trn_tensor value, bool ordered)
     if (ordered) trn_cores_barrier(self, &wait); /* or the next one to write it would not wait */
 }
 
+typedef trn_status collective(trn_cores_rank *, const trn_cores_collective_args *);
+
 static void do_collective(trn_cores_rank *self, const step *s, memory *m, enum wrong wrong)
 {
-    static trn_status (*const call[KINDS])(trn_cores_rank *, const trn_cores_collective_args *) = {
-        NULL, NULL, NULL, trn_cores_all_reduce, trn_cores_all_gather, trn_cores_reduce_scatter, trn_cores_all_to_all,
-        trn_cores_all_gather_v, trn_cores_all_to_all_v, trn_cores_collective_permute,
-        trn_cores_collective_permute_implicit, NULL };
+    static collective *const call[KINDS] = {
+        [ALL_REDUCE] = trn_cores_all_reduce,         [ALL_GATHER] = trn_cores_all_gather,
+        [REDUCE_SCATTER] = trn_cores_reduce_scatter, [ALL_TO_ALL] = trn_cores_all_to_all,
+        [GATHER_V] = trn_cores_all_gather_v,         [TO_ALL_V] = trn_cores_all_to_all_v,
+        [PERMUTE] = trn_cores_collective_permute,    [RING] = trn_cores_collective_permute_implicit,
+    };
     trn_core *core = &self->core;
     const trn_tensor value = hbm(core, "value", m->value, self->rank_ids),
                      got = hbm(core, "got", m->got, self->rank_ids);
@@ -243,10 +250,14 @@ static trn_status kernel(trn_cores_rank *self, void *user)
         do_work(self, s->work[self->rank], tile);
         step other = *s;
         other.kind = kind;
-        if (kind == BARRIER) trn_cores_barrier(self, &all);
-        else if (kind == SENDRECV) do_sendrecv(self, s, value, wrong == UNWRITTEN);
-        else if (kind == SHARED) do_shared(self, value, now.wrong != UNORDERED || i != now.when);
-        else if (kind != WORK) do_collective(self, &other, m, wrong);
+        if (kind == BARRIER)
+            trn_cores_barrier(self, &all);
+        else if (kind == SENDRECV)
+            do_sendrecv(self, s, value, wrong == UNWRITTEN);
+        else if (kind == SHARED)
+            do_shared(self, value, now.wrong != UNORDERED || i != now.when);
+        else if (kind != WORK)
+            do_collective(self, &other, m, wrong);
     }
     return TRN_OK;
 }

@@ -25,14 +25,15 @@ static bool one_in(int n) { return cases_one_in(&rng, n); }
 
 static const char *const stems[] = { "m.a", "m.a_b", "m.experts.up_proj", "a" };
 static const char *const ends[] = {
-    ".weight", "", "_blocks", ".weight_packed", ".qweight", "._weight_qdata", ".weight._data", ".weight_scale",
-    ".weight_scale_inv", "_scale", ".scale", "_scales", ".scales", ".qzeros", ".g_idx", ".weight_shape",
-    ".weight_zero_point", ".weight_scale_2", ".weight_global_scale", ".weight.absmax", ".weight.quant_map",
-    ".weight.quant_state.bitsandbytes__nf4", ".weight.nested_absmax", ".weight.nested_quant_map", ".input_scale",
-    ".bias", ".s", ".k_scale", ".weight_g_idx", "_weight_scale"
+    ".weight", "", "_blocks", ".weight_packed", ".qweight", "._weight_qdata", ".weight._data",
+    /* what belongs to it */
+    ".weight_scale", ".weight_scale_inv", "_scale", ".scale", "_scales", ".scales", ".qzeros", ".g_idx",
+    ".weight_shape", ".weight_zero_point", ".weight_scale_2", ".weight_global_scale", ".weight.absmax",
+    ".weight.quant_map", ".weight.quant_state.bitsandbytes__nf4", ".weight.nested_absmax", ".weight.nested_quant_map",
+    ".input_scale", ".bias", ".s", ".k_scale", ".weight_g_idx", "_weight_scale"
 };
-static const char *const types[] = { "F8_E4M3", "F8_E5M2", "I8", "U8", "I32", "F4", "F32", "BF16", "F16", "F8_E8M0",
-                                     "I64" };
+static const char *const types[] = { "F8_E4M3", "F8_E5M2", "I8",  "U8",      "I32", "F4",
+                                     "F32",     "BF16",    "F16", "F8_E8M0", "I64" };
 static const int sizes[] = { 1, 2, 3, 4, 8, 16, 32, 33, 64, 96 };
 static const char *const configs[] = {
     "{}",

@@ -49,8 +49,9 @@ static void put_letter(line *l, int byte)
 static void put_vocabulary(line *l)
 {
     static const char *const word[] = { "ab", "ba", "aa", "abb", "aab", "\\u0120a", "ab\\u0120a" };
-    static const char *const merge[] = { "\"a b\"", "[\"b\",\"a\"]", "\"a a\"", "\"ab b\"", "[\"a\",\"ab\"]",
-                                         "\"\\u0120 a\"", "[\"ab\",\"\\u0120a\"]" };
+    static const char *const merge[] = {
+        "\"a b\"", "[\"b\",\"a\"]", "\"a a\"", "\"ab b\"", "[\"a\",\"ab\"]", "\"\\u0120 a\"", "[\"ab\",\"\\u0120a\"]"
+    };
     char text[40];
     int id = 0;
     put(l, "\"model\":{\"type\":\"BPE\",\"ignore_merges\":");
@@ -98,8 +99,10 @@ static void spoil(line *l)
 {
     static const char token[] = "{}[],:\"\\0a1-tfn \x01\xff";
     const size_t at = (size_t)below((int)l->length);
-    if (one_in(8)) l->length = at;
-    else l->text[at] = token[below((int)sizeof token - 1)];
+    if (one_in(8))
+        l->length = at;
+    else
+        l->text[at] = token[below((int)sizeof token - 1)];
     l->text[l->length] = '\0';
 }
 
@@ -108,6 +111,7 @@ static void spoil(line *l)
 static size_t put_text(char *text, int room)
 {
     static const char *const word[] = { "a", "b", "ab", "aab", " ", "  ", "\n", "\r\n", "<s>", "<s>a", "1", "22", "A",
+                                        /* characters of several bytes, two that compose, some that are cut */
                                         "\xc3\xa9", "e\xcc\x81", "\xe4\xbd\xa0", "\xf0\x9f\x98\x80", "\xea\xb0\x81",
                                         "\xe1\x84\x80\xe1\x85\xa1", "\xcc\xa3\xcc\x82", "\xff", "\xc2", "!" };
     size_t n = 0;

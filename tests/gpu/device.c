@@ -14,8 +14,8 @@
 /* ---- the library ---- */
 
 enum { NO_DEVICE = 100, STUB_LIBRARY = 34, SYSTEM_NOT_READY = 802, OLD_DRIVER = 803 };
-enum { MAJOR = 75, MINOR = 76 };                 /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_… */
-enum { LOG_BUFFER = 5, LOG_BUFFER_SIZE = 6 };    /* CU_JIT_ERROR_LOG_BUFFER… */
+enum { MAJOR = 75, MINOR = 76 };              /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_… */
+enum { LOG_BUFFER = 5, LOG_BUFFER_SIZE = 6 }; /* CU_JIT_ERROR_LOG_BUFFER… */
 
 static struct calls {
     int (*init)(unsigned flags);
@@ -40,30 +40,30 @@ static struct calls {
     int (*text)(int error, const char **text);
 } cu;
 
-#define ROW(field, name) { name, offsetof(struct calls, field) }
+#define ROW(field, name) name, offsetof(struct calls, field)
 static const struct symbol {
     const char *name;
     size_t at;
 } symbol[] = {
-    ROW(init, "cuInit"),
-    ROW(version, "cuDriverGetVersion"),
-    ROW(count, "cuDeviceGetCount"),
-    ROW(get, "cuDeviceGet"),
-    ROW(name, "cuDeviceGetName"),
-    ROW(attribute, "cuDeviceGetAttribute"),
-    ROW(retain, "cuDevicePrimaryCtxRetain"),
-    ROW(release, "cuDevicePrimaryCtxRelease_v2"),
-    ROW(current, "cuCtxSetCurrent"),
-    ROW(load, "cuModuleLoadDataEx"),
-    ROW(unload, "cuModuleUnload"),
-    ROW(function, "cuModuleGetFunction"),
-    ROW(take, "cuMemAlloc_v2"),
-    ROW(give, "cuMemFree_v2"),
-    ROW(there, "cuMemcpyHtoD_v2"),
-    ROW(back, "cuMemcpyDtoH_v2"),
-    ROW(launch, "cuLaunchKernel"),
-    ROW(wait, "cuCtxSynchronize"),
-    ROW(text, "cuGetErrorString"),
+    { ROW(init, "cuInit") },
+    { ROW(version, "cuDriverGetVersion") },
+    { ROW(count, "cuDeviceGetCount") },
+    { ROW(get, "cuDeviceGet") },
+    { ROW(name, "cuDeviceGetName") },
+    { ROW(attribute, "cuDeviceGetAttribute") },
+    { ROW(retain, "cuDevicePrimaryCtxRetain") },
+    { ROW(release, "cuDevicePrimaryCtxRelease_v2") },
+    { ROW(current, "cuCtxSetCurrent") },
+    { ROW(load, "cuModuleLoadDataEx") },
+    { ROW(unload, "cuModuleUnload") },
+    { ROW(function, "cuModuleGetFunction") },
+    { ROW(take, "cuMemAlloc_v2") },
+    { ROW(give, "cuMemFree_v2") },
+    { ROW(there, "cuMemcpyHtoD_v2") },
+    { ROW(back, "cuMemcpyDtoH_v2") },
+    { ROW(launch, "cuLaunchKernel") },
+    { ROW(wait, "cuCtxSynchronize") },
+    { ROW(text, "cuGetErrorString") },
 };
 #undef ROW
 

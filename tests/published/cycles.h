@@ -10,15 +10,21 @@
 
 /* Instructions by the documented formulas: cycles of their engine, N elements per partition. Trainium2 where none is
  * named. */
+/* The formatter takes the braces for a block. */
+/* clang-format off */
 #define PUBLISHED_WORK(id, n, ...) { .rule = TRN_RULE_##id, .elements = n, __VA_ARGS__ }
-static const struct published_work { trn_engine_work work; double expected; } published_cycles[] = {
+/* clang-format on */
+static const struct published_work {
+    trn_engine_work work;
+    double expected;
+} published_cycles[] = {
     { PUBLISHED_WORK(TENSOR_SCALAR, 512, .zero = false), 512 },
     { PUBLISHED_WORK(TENSOR_SCALAR, 1, .zero = false), 64 },
-    { PUBLISHED_WORK(TENSOR_SCALAR, 512, .all_16bit = true), 128 },                      /* 4x within SBUF */
+    { PUBLISHED_WORK(TENSOR_SCALAR, 512, .all_16bit = true), 128 }, /* 4x within SBUF */
     { PUBLISHED_WORK(TENSOR_SCALAR, 512, .all_16bit = true, .scattered = true), 256 },
     { PUBLISHED_WORK(TENSOR_SCALAR, 512, .all_16bit = true, .psum_inputs = 1), 256 },
     { PUBLISHED_WORK(TENSOR_SCALAR, 512, .all_16bit = true, .psum_inputs = 1, .scattered = true), 512 },
-    { PUBLISHED_WORK(TENSOR_SCALAR, 512, .all_fast = true), 512 },                       /* FP8: Trainium3 */
+    { PUBLISHED_WORK(TENSOR_SCALAR, 512, .all_fast = true), 512 }, /* FP8: Trainium3 */
     { PUBLISHED_WORK(TENSOR_SCALAR, 512, .all_fast = true, .generation = TRN_TRAINIUM3), 128 },
     { PUBLISHED_WORK(TENSOR_SCALAR, 512, .all_16bit = true, .generation = TRN_TRAINIUM1), 512 },
     { PUBLISHED_WORK(TENSOR_TENSOR, 512, .zero = false), 1024 },
@@ -58,9 +64,7 @@ static const struct published_transfer {
     { { .generation = TRN_TRAINIUM2, .bytes = 262144, .run_bytes = 2048 }, 128, 8 * 2048 / 23.0 },
     { { .generation = TRN_TRAINIUM1, .bytes = 262144, .run_bytes = 262144 }, 64, 4 * 4096 / 17.0 },
     { { .generation = TRN_TRAINIUM3, .bytes = 65536, .run_bytes = 4096 }, 16, 4096 / 33.0 },
-    { { .generation = TRN_TRAINIUM2, .bytes = 512, .run_bytes = 4 },
-      128,
-      8 * 512 / 23.0 }, /* as dear as 512 each */
+    { { .generation = TRN_TRAINIUM2, .bytes = 512, .run_bytes = 4 }, 128, 8 * 512 / 23.0 }, /* as dear as 512 each */
     { { .generation = TRN_TRAINIUM2, .bytes = 4, .run_bytes = 4 }, 1, 512 / 23.0 },
     { { .generation = TRN_TRAINIUM2, .bytes = 65536, .run_bytes = 2, .transpose = true }, 16, 4096 / (23 * 0.9) },
     { { .generation = TRN_TRAINIUM2, .bytes = 65536, .transpose = true, .from_sbuf = true }, 16, 4096 / 11.5 },

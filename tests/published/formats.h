@@ -64,20 +64,25 @@ static const struct {
     uint32_t code;
     double value;
 } format_integers[] = {
-    { TRN_I32, 0x69288fa8, 1764265856.0 }, /* printed by a device for 1764265896 */
+    /* printed by a device for 1764265896 */
+    { TRN_I32, 0x69288fa8, 1764265856.0 },
     { TRN_U32, 0x69288fa8, 1764265856.0 },
+    /* up to the range's end: below half, a tie to even, above half */
+    { TRN_U32, 0xffffff7f, 4294967040.0 },
+    { TRN_U32, 0xffffff80, 4294967296.0 },
     { TRN_U32, 0xffffffff, 4294967296.0 },
-    { TRN_U32, 0xffffff7f, 4294967040.0 }, /* below half */
-    { TRN_U32, 0xffffff80, 4294967296.0 }, /* a tie, to even */
-    { TRN_U32, 0x01000001, 16777216.0 },   /* ties */
+    /* ties, to even */
+    { TRN_U32, 0x01000001, 16777216.0 },
     { TRN_U32, 0x01000003, 16777220.0 },
+    /* with a sign */
     { TRN_I32, 0x80000000, -2147483648.0 },
     { TRN_I32, 0x80000001, -2147483648.0 },
     { TRN_I32, 0xfeffffff, -16777216.0 },
     { TRN_I32, 0xffffffff, -1.0 },
     { TRN_I32, 0, 0.0 },
     { TRN_I16, 0x8000, -32768.0 },
-    { TRN_I8, 0x1ff, -1.0 }, /* bits above the format's are ignored */
+    /* bits above the format's are ignored */
+    { TRN_I8, 0x1ff, -1.0 },
 };
 enum { FORMAT_INTEGERS = sizeof format_integers / sizeof format_integers[0] };
 

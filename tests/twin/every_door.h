@@ -62,8 +62,8 @@ static inline trn_tensor door_z(door_room *r, trn_format f, int64_t p, int64_t n
     return trn_tensor_2d(f, r->out[1], p, n);
 }
 
-#define DOOR_INSTRUCTION .isa = r->isa, .error = &r->error
 #define DOOR(name) static trn_status door_##name(door_room *r)
+#define DOOR_CALL(call, ...) trn_##call(&(trn_##call##_args){ __VA_ARGS__, .isa = r->isa, .error = &r->error })
 #define DOOR_X door_x(TRN_F32, DOOR_P, DOOR_F)
 #define DOOR_W door_w(TRN_F32, DOOR_P, DOOR_F)
 #define DOOR_Y door_y(r, TRN_F32, DOOR_P, DOOR_F)
@@ -72,40 +72,31 @@ static inline trn_tensor door_z(door_room *r, trn_format f, int64_t p, int64_t n
 
 DOOR(convert)
 {
-    const trn_convert_args a = { .dst = door_y(r, TRN_BF16, DOOR_F, DOOR_P), .src = trn_tensor_transposed(DOOR_X),
-                                 .rounding = TRN_STOCHASTIC, .isa = r->isa, .error = &r->error };
-    return trn_convert(&a);
+    return DOOR_CALL(convert, .dst = door_y(r, TRN_BF16, DOOR_F, DOOR_P), .src = trn_tensor_transposed(DOOR_X),
+                     .rounding = TRN_STOCHASTIC);
 }
 
 DOOR(convert_codes)
 {
-    const trn_convert_args a = { .dst = door_y(r, TRN_F8_E4M3, DOOR_P, DOOR_F), .src = door_x(TRN_BF16, DOOR_P, DOOR_F),
-                                 .isa = r->isa, .error = &r->error };
-    return trn_convert(&a);
+    return DOOR_CALL(convert, .dst = door_y(r, TRN_F8_E4M3, DOOR_P, DOOR_F), .src = door_x(TRN_BF16, DOOR_P, DOOR_F));
 }
 
 DOOR(pack)
 {
-    const trn_pack_args a = { .dst = door_y(r, TRN_U8, DOOR_P, DOOR_F / 2),
-                              .src = trn_tensor_2d(TRN_F4_E2M1, door_tags, DOOR_P, DOOR_F), .isa = r->isa,
-                              .error = &r->error };
-    return trn_pack(&a);
+    return DOOR_CALL(pack, .dst = door_y(r, TRN_U8, DOOR_P, DOOR_F / 2),
+                     .src = trn_tensor_2d(TRN_F4_E2M1, door_tags, DOOR_P, DOOR_F));
 }
 
 DOOR(mx_quantize)
 {
-    const trn_mx_quantize_args a = { .dst = door_y(r, TRN_F8_E4M3FN, DOOR_P, DOOR_F), .src = DOOR_X, .axis = 1,
-                                     .dst_scale = door_z(r, TRN_F8_E8M0, DOOR_P, DOOR_F / 32),
-                                     .rounding = TRN_STOCHASTIC, .isa = r->isa, .error = &r->error };
-    return trn_mx_quantize(&a);
+    return DOOR_CALL(mx_quantize, .dst = door_y(r, TRN_F8_E4M3FN, DOOR_P, DOOR_F), .src = DOOR_X, .axis = 1,
+                     .dst_scale = door_z(r, TRN_F8_E8M0, DOOR_P, DOOR_F / 32), .rounding = TRN_STOCHASTIC);
 }
 
 DOOR(mx_dequantize)
 {
-    const trn_mx_dequantize_args a = { .dst = DOOR_Y, .src = door_x(TRN_F8_E4M3FN, DOOR_P, DOOR_F), .axis = 1,
-                                       .src_scale = door_w(TRN_F8_E8M0, DOOR_P, DOOR_F / 32), .isa = r->isa,
-                                       .error = &r->error };
-    return trn_mx_dequantize(&a);
+    return DOOR_CALL(mx_dequantize, .dst = DOOR_Y, .src = door_x(TRN_F8_E4M3FN, DOOR_P, DOOR_F), .axis = 1,
+                     .src_scale = door_w(TRN_F8_E8M0, DOOR_P, DOOR_F / 32));
 }
 
 static trn_status door_product(door_room *r, trn_format in, int64_t m, int64_t n, int64_t k, const char *rules,
@@ -113,9 +104,8 @@ static trn_status door_product(door_room *r, trn_format in, int64_t m, int64_t n
 {
     trn_numerics numerics = trn_numerics_default(TRN_TRAINIUM2);
     if (trn_numerics_parse(&numerics, rules)) return TRN_EINVAL;
-    const trn_matmul_args a = { .dst = door_y(r, out, m, n), .a = door_x(in, m, k), .b = door_w(in, k, n),
-                                .numerics = &numerics, .isa = r->isa, .error = &r->error };
-    return trn_matmul(&a);
+    return DOOR_CALL(matmul, .dst = door_y(r, out, m, n), .a = door_x(in, m, k), .b = door_w(in, k, n),
+                     .numerics = &numerics);
 }
 
 DOOR(matmul) { return door_product(r, TRN_BF16, 128, 512, 300, "", TRN_F32); }
@@ -131,9 +121,13 @@ DOOR(matmul_flush) { return door_product(r, TRN_BF16, 40, 70, 300, "flush_sums=o
 
 DOOR(tolerance)
 {
-    const trn_matmul_args product = { .dst = door_y(r, TRN_BF16, 60, 300), .a = door_x(TRN_BF16, 60, 300),
-                                      .b = door_w(TRN_BF16, 300, 300), .isa = r->isa, .error = &r->error };
-    const trn_tolerance_args a = { .matmul = &product, .sigma = trn_tensor_2d(TRN_F32, r->out[1], 60, 300),
+    const trn_matmul_args product = { .dst = door_y(r, TRN_BF16, 60, 300),
+                                      .a = door_x(TRN_BF16, 60, 300),
+                                      .b = door_w(TRN_BF16, 300, 300),
+                                      .isa = r->isa,
+                                      .error = &r->error };
+    const trn_tolerance_args a = { .matmul = &product,
+                                   .sigma = trn_tensor_2d(TRN_F32, r->out[1], 60, 300),
                                    .error = &r->error };
     return trn_tolerance(&a);
 }
@@ -141,210 +135,159 @@ DOOR(tolerance)
 DOOR(nc_matmul)
 {
     bool written = false;
-    const trn_nc_matmul_args a = { .dst = door_y(r, TRN_F32, 128, 512), .stationary = door_x(TRN_BF16, 128, 128),
-                                   .moving = door_w(TRN_BF16, 128, 512), .psum_written = &written, .isa = r->isa,
-                                   .error = &r->error };
-    return trn_nc_matmul(&a);
+    return DOOR_CALL(nc_matmul, .dst = door_y(r, TRN_F32, 128, 512), .stationary = door_x(TRN_BF16, 128, 128),
+                     .moving = door_w(TRN_BF16, 128, 512), .psum_written = &written);
 }
 
 DOOR(nc_transpose)
 {
-    const trn_nc_transpose_args a = { .dst = door_y(r, TRN_F32, 128, 128), .data = door_x(TRN_F32, 128, 128),
-                                      .isa = r->isa, .error = &r->error };
-    return trn_nc_transpose(&a);
+    return DOOR_CALL(nc_transpose, .dst = door_y(r, TRN_F32, 128, 128), .data = door_x(TRN_F32, 128, 128));
 }
 
 DOOR(sparse_pack)
 {
     const trn_sparse_pack_args a = { .values = door_y(r, TRN_BF16, 64, DOOR_F / 4),
-                                     .tags = door_z(r, TRN_U8, 64, DOOR_F / 4), .src = door_x(TRN_BF16, 64, DOOR_F),
-                                     .pattern = { 4, 16 }, .prune = true, .error = &r->error };
+                                     .tags = door_z(r, TRN_U8, 64, DOOR_F / 4),
+                                     .src = door_x(TRN_BF16, 64, DOOR_F),
+                                     .pattern = { 4, 16 },
+                                     .prune = true,
+                                     .error = &r->error };
     return trn_sparse_pack(&a);
 }
 
 DOOR(sparse_matmul)
 {
-    const trn_sparse_matmul_args a = { .dst = door_y(r, TRN_F32, 64, 300), .values = door_x(TRN_BF16, 64, 128),
-                                       .tags = trn_tensor_2d(TRN_U8, door_tags, 64, 128), .pattern = { 4, 16 },
-                                       .b = door_w(TRN_BF16, 512, 300), .isa = r->isa, .error = &r->error };
-    return trn_sparse_matmul(&a);
+    return DOOR_CALL(sparse_matmul, .dst = door_y(r, TRN_F32, 64, 300), .values = door_x(TRN_BF16, 64, 128),
+                     .tags = trn_tensor_2d(TRN_U8, door_tags, 64, 128), .pattern = { 4, 16 },
+                     .b = door_w(TRN_BF16, 512, 300));
 }
 
 /* ---- the Vector engine ---- */
 
 DOOR(tensor_tensor)
 {
-    const trn_tensor_tensor_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .data1 = door_x(TRN_BF16, DOOR_P, DOOR_F),
-                                       .data2 = DOOR_W, .op = TRN_ALU_ADD };
-    return trn_tensor_tensor(&a);
+    return DOOR_CALL(tensor_tensor, .dst = DOOR_Y, .data1 = door_x(TRN_BF16, DOOR_P, DOOR_F), .data2 = DOOR_W,
+                     .op = TRN_ALU_ADD);
 }
 
 DOOR(tensor_scalar)
 {
-    const trn_tensor_scalar_args a = { DOOR_INSTRUCTION, .dst = door_y(r, TRN_BF16, DOOR_P, DOOR_F), .data = DOOR_X,
-                                       .op0 = TRN_ALU_MULTIPLY, .operand0 = 3, .op1 = TRN_ALU_ADD, .operand1 = 1,
-                                       .rounding = TRN_STOCHASTIC };
-    return trn_tensor_scalar(&a);
+    return DOOR_CALL(tensor_scalar, .dst = door_y(r, TRN_BF16, DOOR_P, DOOR_F), .data = DOOR_X, .op0 = TRN_ALU_MULTIPLY,
+                     .operand0 = 3, .op1 = TRN_ALU_ADD, .operand1 = 1, .rounding = TRN_STOCHASTIC);
 }
 
 DOOR(scalar_tensor_tensor)
 {
-    const trn_scalar_tensor_tensor_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .data = DOOR_X, .op0 = TRN_ALU_MULTIPLY,
-                                              .operand0 = 3, .op1 = TRN_ALU_ADD, .operand1 = DOOR_W };
-    return trn_scalar_tensor_tensor(&a);
+    return DOOR_CALL(scalar_tensor_tensor, .dst = DOOR_Y, .data = DOOR_X, .op0 = TRN_ALU_MULTIPLY, .operand0 = 3,
+                     .op1 = TRN_ALU_ADD, .operand1 = DOOR_W);
 }
 
-DOOR(reciprocal)
-{
-    const trn_reciprocal_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .data = DOOR_X };
-    return trn_reciprocal(&a);
-}
+DOOR(reciprocal) { return DOOR_CALL(reciprocal, .dst = DOOR_Y, .data = DOOR_X); }
 
-DOOR(tensor_copy)
-{
-    const trn_tensor_copy_args a = { DOOR_INSTRUCTION, .dst = door_y(r, TRN_F8_E5M2, DOOR_P, DOOR_F), .src = DOOR_X };
-    return trn_tensor_copy(&a);
-}
+DOOR(tensor_copy) { return DOOR_CALL(tensor_copy, .dst = door_y(r, TRN_F8_E5M2, DOOR_P, DOOR_F), .src = DOOR_X); }
 
 DOOR(tensor_copy_predicated)
 {
-    const trn_tensor_copy_predicated_args a = { DOOR_INSTRUCTION, .dst = door_y(r, TRN_BF16, DOOR_P, DOOR_F),
-                                                .src = door_x(TRN_BF16, DOOR_P, DOOR_F),
-                                                .predicate = trn_tensor_2d(TRN_U8, door_tags, DOOR_P, DOOR_F) };
-    return trn_tensor_copy_predicated(&a);
+    return DOOR_CALL(tensor_copy_predicated, .dst = door_y(r, TRN_BF16, DOOR_P, DOOR_F),
+                     .src = door_x(TRN_BF16, DOOR_P, DOOR_F),
+                     .predicate = trn_tensor_2d(TRN_U8, door_tags, DOOR_P, DOOR_F));
 }
 
-DOOR(memset)
-{
-    const trn_memset_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .value = 2 };
-    return trn_memset(&a);
-}
+DOOR(memset) { return DOOR_CALL(memset, .dst = DOOR_Y, .value = 2); }
 
 DOOR(tensor_reduce)
 {
-    const trn_tensor_reduce_args a = { DOOR_INSTRUCTION, .dst = door_y(r, TRN_F32, DOOR_P, 1), .data = DOOR_X,
-                                       .op = TRN_ALU_ADD, .axes = 1 };
-    return trn_tensor_reduce(&a);
+    return DOOR_CALL(tensor_reduce, .dst = door_y(r, TRN_F32, DOOR_P, 1), .data = DOOR_X, .op = TRN_ALU_ADD, .axes = 1);
 }
 
 DOOR(tensor_scalar_reduce)
 {
-    const trn_tensor_scalar_reduce_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .data = DOOR_X, .op0 = TRN_ALU_MULTIPLY,
-                                              .operand0 = 2, .reduce_op = TRN_ALU_ADD,
-                                              .reduce_res = door_z(r, TRN_F32, DOOR_P, 1) };
-    return trn_tensor_scalar_reduce(&a);
+    return DOOR_CALL(tensor_scalar_reduce, .dst = DOOR_Y, .data = DOOR_X, .op0 = TRN_ALU_MULTIPLY, .operand0 = 2,
+                     .reduce_op = TRN_ALU_ADD, .reduce_res = door_z(r, TRN_F32, DOOR_P, 1));
 }
 
 DOOR(tensor_scalar_cumulative)
 {
-    const trn_tensor_scalar_cumulative_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .src = DOOR_X,
-                                                  .op0 = TRN_ALU_MULTIPLY, .imm0 = 2, .op1 = TRN_ALU_ADD };
-    return trn_tensor_scalar_cumulative(&a);
+    return DOOR_CALL(tensor_scalar_cumulative, .dst = DOOR_Y, .src = DOOR_X, .op0 = TRN_ALU_MULTIPLY, .imm0 = 2,
+                     .op1 = TRN_ALU_ADD);
 }
 
 DOOR(tensor_tensor_scan)
 {
-    const trn_tensor_tensor_scan_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .data0 = DOOR_X, .data1 = DOOR_W,
-                                            .op0 = TRN_ALU_MULTIPLY, .op1 = TRN_ALU_ADD };
-    return trn_tensor_tensor_scan(&a);
+    return DOOR_CALL(tensor_tensor_scan, .dst = DOOR_Y, .data0 = DOOR_X, .data1 = DOOR_W, .op0 = TRN_ALU_MULTIPLY,
+                     .op1 = TRN_ALU_ADD);
 }
 
 DOOR(exponential)
 {
-    const trn_exponential_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .src = DOOR_X,
-                                     .reduce_res = door_z(r, TRN_F32, DOOR_P, 1),
-                                     .reduce_cmd = TRN_REDUCE_CMD_RESET_REDUCE };
-    return trn_exponential(&a);
+    return DOOR_CALL(exponential, .dst = DOOR_Y, .src = DOOR_X, .reduce_res = door_z(r, TRN_F32, DOOR_P, 1),
+                     .reduce_cmd = TRN_REDUCE_CMD_RESET_REDUCE);
 }
 
-DOOR(max8)
-{
-    const trn_max8_args a = { DOOR_INSTRUCTION, .dst = door_y(r, TRN_F32, DOOR_P, 8), .src = DOOR_X };
-    return trn_max8(&a);
-}
+DOOR(max8) { return DOOR_CALL(max8, .dst = door_y(r, TRN_F32, DOOR_P, 8), .src = DOOR_X); }
 
 DOOR(nc_find_index8)
 {
-    const trn_nc_find_index8_args a = { DOOR_INSTRUCTION, .dst = door_y(r, TRN_U32, DOOR_P, 8), .data = DOOR_X,
-                                        .vals = door_x(TRN_F32, DOOR_P, 8) };
-    return trn_nc_find_index8(&a);
+    return DOOR_CALL(nc_find_index8, .dst = door_y(r, TRN_U32, DOOR_P, 8), .data = DOOR_X,
+                     .vals = door_x(TRN_F32, DOOR_P, 8));
 }
 
 DOOR(nc_stream_shuffle)
 {
-    trn_nc_stream_shuffle_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .src = DOOR_X };
+    trn_nc_stream_shuffle_args a = { .dst = DOOR_Y, .src = DOOR_X, .isa = r->isa, .error = &r->error };
     for (int i = 0; i < 32; i++) a.shuffle_mask[i] = 31 - i;
     return trn_nc_stream_shuffle(&a);
 }
 
 DOOR(vector_transpose)
 {
-    const trn_vector_transpose_args a = { DOOR_INSTRUCTION, .dst = door_y(r, TRN_F32, 32, 32),
-                                          .data = door_x(TRN_F32, 32, 32) };
-    return trn_vector_transpose(&a);
+    return DOOR_CALL(vector_transpose, .dst = door_y(r, TRN_F32, 32, 32), .data = door_x(TRN_F32, 32, 32));
 }
 
-DOOR(rand2)
-{
-    const trn_rand2_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .max = 1, .state = &r->vector };
-    return trn_rand2(&a);
-}
+DOOR(rand2) { return DOOR_CALL(rand2, .dst = DOOR_Y, .max = 1, .state = &r->vector); }
 
-DOOR(dropout)
-{
-    const trn_dropout_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .data = DOOR_X, .prob = 0.5f, .state = &r->vector };
-    return trn_dropout(&a);
-}
+DOOR(dropout) { return DOOR_CALL(dropout, .dst = DOOR_Y, .data = DOOR_X, .prob = 0.5f, .state = &r->vector); }
 
 DOOR(bn_stats)
 {
-    const trn_bn_stats_args a = { DOOR_INSTRUCTION, .dst = door_y(r, TRN_F32, DOOR_P, 6),
-                                  .data = door_x(TRN_F32, DOOR_P, 512) };
-    return trn_bn_stats(&a);
+    return DOOR_CALL(bn_stats, .dst = door_y(r, TRN_F32, DOOR_P, 6), .data = door_x(TRN_F32, DOOR_P, 512));
 }
 
 /* ---- the Scalar and GpSimd engines, DMA ---- */
 
-DOOR(activation)
-{
-    const trn_activation_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .src = DOOR_X, .op = TRN_ACT_GELU, .scale = 0.7f };
-    return trn_activation(&a);
-}
+DOOR(activation) { return DOOR_CALL(activation, .dst = DOOR_Y, .src = DOOR_X, .op = TRN_ACT_GELU, .scale = 0.7f); }
 
 DOOR(activation_reduce)
 {
-    const trn_activation_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .src = DOOR_X, .op = TRN_ACT_EXP,
-                                    .reduce_res = door_z(r, TRN_F32, DOOR_P, 1) };
+    const trn_activation_args a = { .dst = DOOR_Y,
+                                    .src = DOOR_X,
+                                    .op = TRN_ACT_EXP,
+                                    .reduce_res = door_z(r, TRN_F32, DOOR_P, 1),
+                                    .isa = r->isa,
+                                    .error = &r->error };
     return trn_activation_reduce(&a);
 }
 
 DOOR(iota)
 {
-    const trn_iota_args a = { DOOR_INSTRUCTION, .dst = door_y(r, TRN_I32, DOOR_P, 512),
-                              .pattern = { .rank = 1, .axis = { { 1, 512 } } } };
-    return trn_iota(&a);
+    return DOOR_CALL(iota, .dst = door_y(r, TRN_I32, DOOR_P, 512), .pattern = { .rank = 1, .axis = { { 1, 512 } } });
 }
 
 DOOR(nc_n_gather)
 {
-    const trn_nc_n_gather_args a = { DOOR_INSTRUCTION, .dst = door_y(r, TRN_F32, DOOR_P, 512),
-                                     .data = door_x(TRN_F32, DOOR_P, 512),
-                                     .indices = trn_tensor_2d(TRN_U32, door_index, DOOR_P, 512) };
-    return trn_nc_n_gather(&a);
+    return DOOR_CALL(nc_n_gather, .dst = door_y(r, TRN_F32, DOOR_P, 512), .data = door_x(TRN_F32, DOOR_P, 512),
+                     .indices = trn_tensor_2d(TRN_U32, door_index, DOOR_P, 512));
 }
 
 DOOR(tensor_partition_reduce)
 {
-    const trn_tensor_partition_reduce_args a = { DOOR_INSTRUCTION, .dst = door_y(r, TRN_F32, 1, DOOR_F),
-                                                 .data = DOOR_X, .op = TRN_ALU_ADD };
-    return trn_tensor_partition_reduce(&a);
+    return DOOR_CALL(tensor_partition_reduce, .dst = door_y(r, TRN_F32, 1, DOOR_F), .data = DOOR_X, .op = TRN_ALU_ADD);
 }
 
 DOOR(topk)
 {
-    const trn_topk_args a = { DOOR_INSTRUCTION, .val_dst = door_y(r, TRN_BF16, 16, 64),
-                              .idx_dst = door_z(r, TRN_U32, 16, 64), .src = door_x(TRN_BF16, 16, 512), .n = 8192 };
-    return trn_topk(&a);
+    return DOOR_CALL(topk, .val_dst = door_y(r, TRN_BF16, 16, 64), .idx_dst = door_z(r, TRN_U32, 16, 64),
+                     .src = door_x(TRN_BF16, 16, 512), .n = 8192);
 }
 
 static trn_status door_custom_op(void *user, const trn_gpsimd_part *part, trn_error *error)
@@ -356,24 +299,16 @@ static trn_status door_custom_op(void *user, const trn_gpsimd_part *part, trn_er
 
 DOOR(gpsimd_custom)
 {
-    const trn_gpsimd_custom_args a = { DOOR_INSTRUCTION, .dst = { DOOR_Y }, .dsts = 1, .src = { DOOR_X }, .srcs = 1,
-                                       .op = door_custom_op };
-    return trn_gpsimd_custom(&a);
+    return DOOR_CALL(gpsimd_custom, .dst = { DOOR_Y }, .dsts = 1, .src = { DOOR_X }, .srcs = 1, .op = door_custom_op);
 }
 
-DOOR(dma_copy)
-{
-    const trn_dma_copy_args a = { DOOR_INSTRUCTION, .dst = door_y(r, TRN_BF16, DOOR_P, DOOR_F), .src = DOOR_X };
-    return trn_dma_copy(&a);
-}
+DOOR(dma_copy) { return DOOR_CALL(dma_copy, .dst = door_y(r, TRN_BF16, DOOR_P, DOOR_F), .src = DOOR_X); }
 
 DOOR(dma_compute)
 {
     const trn_tensor srcs[2] = { DOOR_X, DOOR_W };
     const float scales[2] = { 1, 1 };
-    const trn_dma_compute_args a = { DOOR_INSTRUCTION, .dst = DOOR_Y, .srcs = srcs, .count = 2, .scales = scales,
-                                     .reduce_op = TRN_ALU_ADD };
-    return trn_dma_compute(&a);
+    return DOOR_CALL(dma_compute, .dst = DOOR_Y, .srcs = srcs, .count = 2, .scales = scales, .reduce_op = TRN_ALU_ADD);
 }
 
 /* ---- a core, networks, plans ---- */
@@ -410,8 +345,9 @@ static trn_status door_cores_kernel(trn_cores_rank *self, void *user)
     const trn_tensor table = trn_core_hbm(core, "table", trn_tensor_2d(TRN_U32, door_cores_table, 2, 2));
     trn_core_memset(core, &(trn_memset_args){ .dst = u, .value = 1 });
     trn_cores_barrier(self, &(trn_cores_barrier_args){ .data = both });
-    trn_cores_sendrecv(self, &(trn_cores_sendrecv_args){ .dst = v, .src = u, .send_to_rank = 1 - self->program_id,
-                                                         .recv_from_rank = 1 - self->program_id });
+    trn_cores_sendrecv(
+        self, &(trn_cores_sendrecv_args){
+                  .dst = v, .src = u, .send_to_rank = 1 - self->program_id, .recv_from_rank = 1 - self->program_id });
     trn_cores_collective_args a = { .dst = v, .src = u };
     trn_cores_all_reduce(self, &a);
     a.op = TRN_ALU_MAXIMUM;
@@ -432,8 +368,9 @@ DOOR(cores)
 {
     trn_trace trace = { .event = r->event, .capacity = 64 };
     trn_cores cores;
-    const trn_cores_args args = { .core = { .generation = TRN_TRAINIUM2 }, .ranks = 4, .lnc = 2, .threads = 1,
-                                  .trace = &trace, .error = &r->error };
+    const trn_cores_args args = {
+        .core = { .generation = TRN_TRAINIUM2 }, .ranks = 4, .lnc = 2, .threads = 1, .trace = &trace, .error = &r->error
+    };
     trn_status status = trn_cores_begin(&cores, &args);
     if (status) return status;
     status = trn_cores_run(&cores, door_cores_kernel, r);
@@ -468,8 +405,13 @@ DOOR(traffic)
     const trn_status broken = trn_topology_down(&net, "link 0->1", &r->error);
     const trn_collective_args two[2] = { { .net = &net, .op = TRN_ALL_REDUCE, .algorithm = TRN_RING, .bytes = 1 << 20 },
                                          { .net = &net, .op = TRN_ALL_TO_ALL, .bytes = 1 << 20 } };
-    const trn_traffic_args a = { .collective = two, .count = 2, .late = TRN_LATE_NORMAL, .late_mean_s = 1e-5,
-                                 .late_spread_s = 1e-5, .samples = 3, .error = &r->error };
+    const trn_traffic_args a = { .collective = two,
+                                 .count = 2,
+                                 .late = TRN_LATE_NORMAL,
+                                 .late_mean_s = 1e-5,
+                                 .late_spread_s = 1e-5,
+                                 .samples = 3,
+                                 .error = &r->error };
     trn_traffic_time each[2], all;
     return broken ? broken : trn_traffic(&a, each, &all);
 }
@@ -516,8 +458,9 @@ DOOR(calibration_fit)
     net.level[0].kind = TRN_LINK_TORUS;
     const trn_collective_args ask = { .net = &net, .op = TRN_ALL_REDUCE, .algorithm = TRN_RING, .bytes = 1 << 20 };
     const trn_calibration_sample one = { .ask = ask, .measured_s = 1e-4 };
-    const trn_calibration_fit_args a = { .sample = &one, .samples = 1, .fields = "torus", .is_near = true,
-                                         .error = &r->error };
+    const trn_calibration_fit_args a = {
+        .sample = &one, .samples = 1, .fields = "torus", .is_near = true, .error = &r->error
+    };
     trn_calibration found;
     return trn_calibration_fit(&a, &found);
 }
@@ -525,8 +468,9 @@ DOOR(calibration_fit)
 DOOR(plan_search)
 {
     const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
-    const trn_model model = { .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .intermediate = 14336,
-                              .vocab = 128256 };
+    const trn_model model = {
+        .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .intermediate = 14336, .vocab = 128256
+    };
     const trn_plan_args a = { .model = &model, .net = &net, .batch = 16, .sequence = 4096, .error = &r->error };
     trn_plan *plan = (trn_plan *)(void *)r->out; /* a plan is larger than one would think */
     trn_plan_list list;
@@ -535,8 +479,9 @@ DOOR(plan_search)
 
 DOOR(matmul_cost)
 {
-    const trn_matmul_cost_args a = { .generation = TRN_TRAINIUM2, .a_format = TRN_BF16, .m = 999, .n = 999, .k = 999,
-                                     .error = &r->error };
+    const trn_matmul_cost_args a = {
+        .generation = TRN_TRAINIUM2, .a_format = TRN_BF16, .m = 999, .n = 999, .k = 999, .error = &r->error
+    };
     trn_core_cost cost;
     return trn_matmul_cost(&a, &cost);
 }
@@ -545,61 +490,61 @@ static const struct every_door {
     const char *name;
     trn_status (*call)(door_room *r);
 } every_door[] = {
-#define DOOR_ROW(name) { #name, door_##name }
-    DOOR_ROW(convert),
-    DOOR_ROW(convert_codes),
-    DOOR_ROW(pack),
-    DOOR_ROW(mx_quantize),
-    DOOR_ROW(mx_dequantize),
-    DOOR_ROW(matmul),
-    DOOR_ROW(matmul_f32),
-    DOOR_ROW(matmul_pairs),
-    DOOR_ROW(matmul_row),
-    DOOR_ROW(matmul_lanes),
-    DOOR_ROW(matmul_flush),
-    DOOR_ROW(tolerance),
-    DOOR_ROW(nc_matmul),
-    DOOR_ROW(nc_transpose),
-    DOOR_ROW(sparse_pack),
-    DOOR_ROW(sparse_matmul),
-    DOOR_ROW(tensor_tensor),
-    DOOR_ROW(tensor_scalar),
-    DOOR_ROW(scalar_tensor_tensor),
-    DOOR_ROW(reciprocal),
-    DOOR_ROW(tensor_copy),
-    DOOR_ROW(tensor_copy_predicated),
-    DOOR_ROW(memset),
-    DOOR_ROW(tensor_reduce),
-    DOOR_ROW(tensor_scalar_reduce),
-    DOOR_ROW(tensor_scalar_cumulative),
-    DOOR_ROW(tensor_tensor_scan),
-    DOOR_ROW(exponential),
-    DOOR_ROW(max8),
-    DOOR_ROW(nc_find_index8),
-    DOOR_ROW(nc_stream_shuffle),
-    DOOR_ROW(vector_transpose),
-    DOOR_ROW(rand2),
-    DOOR_ROW(dropout),
-    DOOR_ROW(bn_stats),
-    DOOR_ROW(activation),
-    DOOR_ROW(activation_reduce),
-    DOOR_ROW(iota),
-    DOOR_ROW(nc_n_gather),
-    DOOR_ROW(tensor_partition_reduce),
-    DOOR_ROW(topk),
-    DOOR_ROW(gpsimd_custom),
-    DOOR_ROW(dma_copy),
-    DOOR_ROW(dma_compute),
-    DOOR_ROW(core),
-    DOOR_ROW(cores),
-    DOOR_ROW(collective_run),
-    DOOR_ROW(collective_cost),
-    DOOR_ROW(traffic),
-    DOOR_ROW(sharded_matmul),
-    DOOR_ROW(redistribute),
-    DOOR_ROW(calibration_fit),
-    DOOR_ROW(plan_search),
-    DOOR_ROW(matmul_cost),
+#define DOOR_ROW(name) #name, door_##name
+    { DOOR_ROW(convert) },
+    { DOOR_ROW(convert_codes) },
+    { DOOR_ROW(pack) },
+    { DOOR_ROW(mx_quantize) },
+    { DOOR_ROW(mx_dequantize) },
+    { DOOR_ROW(matmul) },
+    { DOOR_ROW(matmul_f32) },
+    { DOOR_ROW(matmul_pairs) },
+    { DOOR_ROW(matmul_row) },
+    { DOOR_ROW(matmul_lanes) },
+    { DOOR_ROW(matmul_flush) },
+    { DOOR_ROW(tolerance) },
+    { DOOR_ROW(nc_matmul) },
+    { DOOR_ROW(nc_transpose) },
+    { DOOR_ROW(sparse_pack) },
+    { DOOR_ROW(sparse_matmul) },
+    { DOOR_ROW(tensor_tensor) },
+    { DOOR_ROW(tensor_scalar) },
+    { DOOR_ROW(scalar_tensor_tensor) },
+    { DOOR_ROW(reciprocal) },
+    { DOOR_ROW(tensor_copy) },
+    { DOOR_ROW(tensor_copy_predicated) },
+    { DOOR_ROW(memset) },
+    { DOOR_ROW(tensor_reduce) },
+    { DOOR_ROW(tensor_scalar_reduce) },
+    { DOOR_ROW(tensor_scalar_cumulative) },
+    { DOOR_ROW(tensor_tensor_scan) },
+    { DOOR_ROW(exponential) },
+    { DOOR_ROW(max8) },
+    { DOOR_ROW(nc_find_index8) },
+    { DOOR_ROW(nc_stream_shuffle) },
+    { DOOR_ROW(vector_transpose) },
+    { DOOR_ROW(rand2) },
+    { DOOR_ROW(dropout) },
+    { DOOR_ROW(bn_stats) },
+    { DOOR_ROW(activation) },
+    { DOOR_ROW(activation_reduce) },
+    { DOOR_ROW(iota) },
+    { DOOR_ROW(nc_n_gather) },
+    { DOOR_ROW(tensor_partition_reduce) },
+    { DOOR_ROW(topk) },
+    { DOOR_ROW(gpsimd_custom) },
+    { DOOR_ROW(dma_copy) },
+    { DOOR_ROW(dma_compute) },
+    { DOOR_ROW(core) },
+    { DOOR_ROW(cores) },
+    { DOOR_ROW(collective_run) },
+    { DOOR_ROW(collective_cost) },
+    { DOOR_ROW(traffic) },
+    { DOOR_ROW(sharded_matmul) },
+    { DOOR_ROW(redistribute) },
+    { DOOR_ROW(calibration_fit) },
+    { DOOR_ROW(plan_search) },
+    { DOOR_ROW(matmul_cost) },
 };
 enum { EVERY_DOOR = sizeof every_door / sizeof every_door[0] };
 

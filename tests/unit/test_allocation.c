@@ -89,9 +89,8 @@ static void test_free_of(void *memory)
 
 DOOR(activation_table)
 {
-    const trn_activation_args a = { DOOR_INSTRUCTION, .dst = door_y(r, TRN_BF16, DOOR_P, DOOR_F), .op = TRN_ACT_GELU,
-                                    .src = door_x(TRN_F8_E4M3, DOOR_P, DOOR_F) };
-    return trn_activation(&a);
+    return DOOR_CALL(activation, .dst = door_y(r, TRN_BF16, DOOR_P, DOOR_F), .op = TRN_ACT_GELU,
+                     .src = door_x(TRN_F8_E4M3, DOOR_P, DOOR_F));
 }
 
 static trn_status door_ring(trn_mesh *mesh, trn_topology *net, const char *axes)
@@ -133,9 +132,9 @@ DOOR(plan_trace)
 }
 
 static const struct every_door more_doors[] = {
-    DOOR_ROW(activation_table),
-    DOOR_ROW(redistribute_sums),
-    DOOR_ROW(plan_trace),
+    { DOOR_ROW(activation_table) },
+    { DOOR_ROW(redistribute_sums) },
+    { DOOR_ROW(plan_trace) },
 };
 enum { MORE_DOORS = sizeof more_doors / sizeof more_doors[0] };
 

@@ -293,9 +293,9 @@ static kind random_cfp8(uint64_t *rng)
 {
     kind k = { "cfp8", TRN_CFP8, cases_one_in(rng, 2) ? IEEE : NAN_ON_TOP, 1, 2 + cases_below(rng, 4), 0, 0, 0 };
     k.M = 7 - k.E;
-    do
+    do {
         k.bias = cases_one_in(rng, 2) ? cases_below(rng, 20) : cases_below(rng, 256) - 128;
-    while (!trn_cfp8_valid(descriptor(&k)));
+    } while (!trn_cfp8_valid(descriptor(&k)));
     return k;
 }
 

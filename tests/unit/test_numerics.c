@@ -399,8 +399,9 @@ static trn_numerics any_settings(uint64_t *rng)
         if (!cases_one_in(rng, rate)) continue;
         int choices = 0;
         while (f[i].choice && f[i].choice[choices].name) choices++;
-        trni_field_set(&n, &f[i], choices ? f[i].choice[cases_below(rng, choices)].value
-                                          : f[i].low + cases_below(rng, f[i].high - f[i].low + 1));
+        trni_field_set(&n, &f[i],
+                       choices ? f[i].choice[cases_below(rng, choices)].value
+                               : f[i].low + cases_below(rng, f[i].high - f[i].low + 1));
     }
     return n;
 }
@@ -552,9 +553,9 @@ static trn_generation any_formats(problem *p, uint64_t *rng)
 {
     problem_mode mode;
     trn_generation generation;
-    do
+    do {
         problem_legal_case(&mode, &generation, &p->twin.a_format, &p->twin.b_format, rng);
-    while (p->twin.a_format == TWIN_I8 || (p->numerics.psum_format == TRN_BF16 && generation != TRN_TRAINIUM3));
+    } while (p->twin.a_format == TWIN_I8 || (p->numerics.psum_format == TRN_BF16 && generation != TRN_TRAINIUM3));
     p->twin.group = mode == PROBLEM_MX ? 4 : mode == PROBLEM_DOUBLE_ROW ? 2 : 1;
     if (p->twin.group == 4) p->twin.k = 32 * (1 + cases_below(rng, 6));
     return generation;

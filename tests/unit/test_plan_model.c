@@ -53,7 +53,8 @@ static void twin_attention(tally *t, const trn_model *m)
             matrix(t, h, (double)m->q_rank);
             tensor(t, 1, (double)m->q_rank);
             matrix(t, (double)m->q_rank, heads * (size + rope));
-        } else matrix(t, h, heads * (size + rope));
+        } else
+            matrix(t, h, heads * (size + rope));
         matrix(t, h, rank + rope);
         tensor(t, 1, rank);
         matrix(t, rank, heads * (size + value));
@@ -135,8 +136,10 @@ static tally twin(const trn_model *m)
     if (m->positions) tensor(&t, (double)m->positions, (double)m->hidden);
     for (int64_t layer = 0; layer < m->layers; layer++) {
         for (int64_t i = 0; i < (m->norms ? m->norms : 2); i++) norm(&t, m, (double)m->hidden);
-        if (is_linear(m, layer)) twin_linear(&t, m);
-        else twin_attention(&t, m);
+        if (is_linear(m, layer))
+            twin_linear(&t, m);
+        else
+            twin_attention(&t, m);
         if (m->experts == 0 || layer < m->dense_layers) {
             if (m->intermediate) twin_mlp(&t, m, (double)m->intermediate);
             continue;
@@ -149,8 +152,10 @@ static tally twin(const trn_model *m)
             tally one = { 0, 0, 0 };
             twin_mlp(&one, m, (double)m->moe_intermediate);
             t.all += one.all;
-            if (e < m->experts_per_token) t.multiplied += one.multiplied;
-            else t.routed += one.all;
+            if (e < m->experts_per_token)
+                t.multiplied += one.multiplied;
+            else
+                t.routed += one.all;
         }
     }
     norm(&t, m, (double)m->hidden);
@@ -387,13 +392,14 @@ static void refusals(void **state)
           { .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8, .linear_layers = 1, .vocab = 8 } },
         { "linear_kernel is 4, but linear_layers is 0",
           { .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8, .linear_kernel = 4, .vocab = 8 } },
+#define LINEAR                                                                                                         \
+    .hidden = 8, .heads = 2, .intermediate = 8, .linear_value_dim = 4, .linear_key_heads = 2, .linear_key_dim = 4,     \
+    .linear_kernel = 4, .vocab = 8
         { "linear_heads 3 does not divide by linear_key_heads 2",
-          { .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8, .linear_layers = 1, .linear_heads = 3,
-            .linear_value_dim = 4, .linear_key_heads = 2, .linear_key_dim = 4, .linear_kernel = 4, .vocab = 8 } },
+          { LINEAR, .layers = 1, .linear_layers = 1, .linear_heads = 3 } },
         { "linear_layers is 2, more than the 1 layers without a window",
-          { .layers = 2, .hidden = 8, .heads = 2, .intermediate = 8, .linear_layers = 2, .linear_heads = 2,
-            .linear_value_dim = 4, .linear_key_heads = 2, .linear_key_dim = 4, .linear_kernel = 4, .vocab = 8,
-            .window = 4, .window_layers = 1 } },
+          { LINEAR, .layers = 2, .linear_layers = 2, .linear_heads = 2, .window = 4, .window_layers = 1 } },
+#undef LINEAR
 #define TINY .layers = 1, .hidden = 8, .heads = 2, .intermediate = 8
         { "vocab is 0; a model without patch_inputs has 1 to 16777216", { TINY } },
         { "pooler is given, but the model is no encoder", { TINY, .vocab = 8, .pooler = true } },
@@ -410,20 +416,18 @@ static void refusals(void **state)
           { TINY, .bidirectional = true, .patch_inputs = 3, .longest = 1 } },
         { "tables is 65; a recommender has 1 to 64", { .tables = 65 } },
         { "tables is -1", { .tables = -1 } },
+#define RANKER .tables = 1, .hidden = 8, .dense_inputs = 1, .longest = 1
         { "longest is 0; a recommender has 1 to 1", { .tables = 1, .hidden = 8, .dense_inputs = 1 } },
-        { "layers is 2; a recommender has 0 to 0",
-          { .tables = 1, .hidden = 8, .dense_inputs = 1, .longest = 1, .layers = 2 } },
-        { "table 0 has 0 rows, of which a sample looks up 0",
-          { .tables = 1, .hidden = 8, .dense_inputs = 1, .longest = 1 } },
-        { "dense_widths[0] is 0", { .tables = 1, .hidden = 8, .dense_inputs = 1, .longest = 1, .table_rows = { 1 },
-                                    .table_lookups = { 1 } } },
-        { "over_widths[2] is 3", { .tables = 1, .hidden = 8, .dense_inputs = 1, .longest = 1, .table_rows = { 1 },
-                                   .table_lookups = { 1 }, .dense_widths = { 8 }, .over_widths = { 1, 0, 3 } } },
-        { "cross_rank is 4; a recommender has 0 to 0",
-          { .tables = 1, .hidden = 8, .dense_inputs = 1, .longest = 1, .cross_rank = 4 } },
+        { "layers is 2; a recommender has 0 to 0", { RANKER, .layers = 2 } },
+        { "table 0 has 0 rows, of which a sample looks up 0", { RANKER } },
+        { "dense_widths[0] is 0", { RANKER, .table_rows = { 1 }, .table_lookups = { 1 } } },
+        { "over_widths[2] is 3",
+          { RANKER, .table_rows = { 1 }, .table_lookups = { 1 }, .dense_widths = { 8 }, .over_widths = { 1, 0, 3 } } },
+        { "cross_rank is 4; a recommender has 0 to 0", { RANKER, .cross_rank = 4 } },
         { "longest is -1", { TINY, .vocab = 8, .longest = -1 } },
         { "token_types is -1", { TINY, .vocab = 8, .token_types = -1 } },
 #undef TINY
+#undef RANKER
     };
     trn_model_size size;
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
@@ -440,8 +444,15 @@ static void refusals(void **state)
 static void recommender_ends(void **state)
 {
     (void)state;
-    trn_model m = { .tables = 2, .hidden = 8, .longest = 1, .dense_inputs = 4, .dense_widths = { 4, 8 },
-                    .over_widths = { 4, 1 }, .table_rows = { 5, 5 }, .table_lookups = { 1, 1 }, .cross_layers = 2,
+    trn_model m = { .tables = 2,
+                    .hidden = 8,
+                    .longest = 1,
+                    .dense_inputs = 4,
+                    .dense_widths = { 4, 8 },
+                    .over_widths = { 4, 1 },
+                    .table_rows = { 5, 5 },
+                    .table_lookups = { 1, 1 },
+                    .cross_layers = 2,
                     .cross_rank = 3 };
     const struct {
         int64_t *number, low, high;
@@ -513,8 +524,10 @@ static void published_sizes(void **state)
         const char *name;
         double total, active, embeddings; /* the last: not among the active */
     } row[] = {
-        { "llama-4-scout", 107.77, 17.2, 0 },   { "glm-4.5-air", 106.85, 12.2, 1.24 },
-        { "qwen3-next-80b-a3b", 79.67, 3.25, 0.62 }, { "mamba2-2.7b", 2.7, 2.7, 0 },
+        { "llama-4-scout", 107.77, 17.2, 0 },
+        { "glm-4.5-air", 106.85, 12.2, 1.24 },
+        { "qwen3-next-80b-a3b", 79.67, 3.25, 0.62 },
+        { "mamba2-2.7b", 2.7, 2.7, 0 },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         char path[512], why[HF_WHY];
@@ -591,18 +604,28 @@ static void encoders(void **state)
         double total;
     } row[] = {
         { "bert", "\"vocab_size\": 30522, \"max_position_embeddings\": 512", 109482240 },
-        { "bert", "\"vocab_size\": 30522, \"max_position_embeddings\": 512, \"type_vocab_size\": 2, "
-                  "\"architectures\": [\"BertModel\"]", 109482240 },
-        { "bert", "\"vocab_size\": 30522, \"max_position_embeddings\": 512, \"architectures\": "
-                  "[\"BertForMaskedLM\"], \"position_embedding_type\": \"absolute\"", 109514298 },
-        { "bert", "\"vocab_size\": 30522, \"max_position_embeddings\": 512, \"architectures\": "
-                  "[\"BertForSequenceClassification\"]", 109482240 + 2 * 769 },
-        { "roberta", "\"vocab_size\": 50265, \"max_position_embeddings\": 514, \"type_vocab_size\": 1, "
-                     "\"architectures\": [\"RobertaForMaskedLM\"]", 124697433 },
+        { "bert",
+          "\"vocab_size\": 30522, \"max_position_embeddings\": 512, \"type_vocab_size\": 2, "
+          "\"architectures\": [\"BertModel\"]",
+          109482240 },
+        { "bert",
+          "\"vocab_size\": 30522, \"max_position_embeddings\": 512, \"architectures\": "
+          "[\"BertForMaskedLM\"], \"position_embedding_type\": \"absolute\"",
+          109514298 },
+        { "bert",
+          "\"vocab_size\": 30522, \"max_position_embeddings\": 512, \"architectures\": "
+          "[\"BertForSequenceClassification\"]",
+          109482240 + 2 * 769 },
+        { "roberta",
+          "\"vocab_size\": 50265, \"max_position_embeddings\": 514, \"type_vocab_size\": 1, "
+          "\"architectures\": [\"RobertaForMaskedLM\"]",
+          124697433 },
         { "vit", "\"image_size\": 224, \"patch_size\": 16, \"num_channels\": 3", 86389248 },
-        { "vit", "\"image_size\": 224, \"patch_size\": 16, \"num_channels\": 3, \"architectures\": "
-                 "[\"ViTForImageClassification\"], \"id2label\": {\"0\": \"cat\", \"1\": \"dog\", \"2\": "
-                 "\"other\"}", 85798656 + 3 * 769 },
+        { "vit",
+          "\"image_size\": 224, \"patch_size\": 16, \"num_channels\": 3, \"architectures\": "
+          "[\"ViTForImageClassification\"], \"id2label\": {\"0\": \"cat\", \"1\": \"dog\", \"2\": "
+          "\"other\"}",
+          85798656 + 3 * 769 },
         { "vit", "\"image_size\": 224, \"patch_size\": 16, \"num_channels\": 3, \"qkv_bias\": false",
           86389248 - 12 * 3 * 768 },
     };
@@ -612,8 +635,10 @@ static void encoders(void **state)
     trn_model_size size;
     char text[1024], why[HF_WHY];
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
-        snprintf(text, sizeof text, "{\"model_type\": \"%s\", \"num_hidden_layers\": 12, \"hidden_size\": 768, "
-                 "\"num_attention_heads\": 12, \"intermediate_size\": 3072, %s}", row[i].type, row[i].rest);
+        snprintf(text, sizeof text,
+                 "{\"model_type\": \"%s\", \"num_hidden_layers\": 12, \"hidden_size\": 768, "
+                 "\"num_attention_heads\": 12, \"intermediate_size\": 3072, %s}",
+                 row[i].type, row[i].rest);
         if (!parse(text, &model, why)) fail_msg("%s", why);
         assert_int_equal(trn_model_size_of(&model, &size, NULL), TRN_OK);
         near(size.total, row[i].total, 0, row[i].rest);
@@ -645,11 +670,11 @@ static void recommenders(void **state)
     near(size.active, 214 * 128 + 16044545, 0, "of a sample, which looks up 214 rows");
 }
 
-#define CODER                                                                                                        \
-    "\"num_hidden_layers\": 2, \"hidden_size\": 8, \"num_attention_heads\": 2, \"intermediate_size\": 16, "
+#define CODER "\"num_hidden_layers\": 2, \"hidden_size\": 8, \"num_attention_heads\": 2, \"intermediate_size\": 16, "
 #define BERT CODER "\"model_type\": \"bert\", \"vocab_size\": 9"
-#define RANKS "\"model_type\": \"dlrm\", \"embedding_dim\": 8, \"dense_in_features\": 3, "                            \
-              "\"over_arch_layer_sizes\": [4, 1]"
+#define RANKS                                                                                                          \
+    "\"model_type\": \"dlrm\", \"embedding_dim\": 8, \"dense_in_features\": 3, "                                       \
+    "\"over_arch_layer_sizes\": [4, 1]"
 #define DLRM RANKS ", \"dense_arch_layer_sizes\": [16, 8]"
 #define VIT CODER "\"model_type\": \"vit\", \"num_channels\": 3"
 #define MOE                                                                                                            \
@@ -772,8 +797,10 @@ static void layers_of_each_kind(void **state)
     snprintf(text, sizeof text, "{" MOE "%s, \"decoder_sparse_step\": 3}", experts);
     assert_true(parse(text, &model, why));
     assert_int_equal(model.dense_layers, 3);
-    snprintf(text, sizeof text, "{" MOE "%s, \"use_sliding_window\": true, \"sliding_window\": 8, \"layer_types\": "
-             "[\"sliding_attention\", \"full_attention\", \"sliding_attention\", \"sliding_attention\"]}", experts);
+    snprintf(text, sizeof text,
+             "{" MOE "%s, \"use_sliding_window\": true, \"sliding_window\": 8, \"layer_types\": "
+             "[\"sliding_attention\", \"full_attention\", \"sliding_attention\", \"sliding_attention\"]}",
+             experts);
     assert_true(parse(text, &model, why));
     assert_int_equal(model.window, 8);
     assert_int_equal(model.window_layers, 3);

@@ -109,7 +109,7 @@ static void a_dense_layer(void **state)
         "products: q, k, v",
         "tp: all_reduce",
         "elementwise: norms, residuals",
-        NULL
+        NULL,
     };
     const trn_plan p = drawn(&llama8, TRN_JOB_TRAIN, (trn_plan){ .tp = 4, .cp = 2, .ep = 1, .dp = 2, .pp = 1 });
     follows(expected);
@@ -255,10 +255,11 @@ static void cut_sequences(void **state)
         "tp: reduce_scatter",
         "tp: all_gather",
         "elementwise: norms, residuals",
-        NULL
+        NULL,
     };
-    const trn_plan degrees = { .tp = 4, .cp = 1, .ep = 1, .dp = 4, .pp = 1, .sp = true,
-                               .recompute = TRN_RECOMPUTE_SELECTIVE };
+    const trn_plan degrees = {
+        .tp = 4, .cp = 1, .ep = 1, .dp = 4, .pp = 1, .sp = true, .recompute = TRN_RECOMPUTE_SELECTIVE
+    };
     drawn(&llama8, TRN_JOB_TRAIN, degrees);
     follows(expected);
     nothing_between();
@@ -380,8 +381,8 @@ static void a_pipeline(void **state)
             snprintf(text, sizeof text, "microbatch %d of %d", x->number + 1, count);
             assert_string_equal(event[i].text, text);
             assert_string_equal(event[i].name, x->backward ? "backward" : "forward");
-            if (fabs(event[i].start_s - x->start_s) > 1e-9 * p.time_s) fail_msg("stage %d: %s begins at %g, not %g", s,
-                                                                               text, event[i].start_s, x->start_s);
+            if (fabs(event[i].start_s - x->start_s) > 1e-9 * p.time_s)
+                fail_msg("stage %d: %s begins at %g, not %g", s, text, event[i].start_s, x->start_s);
             near(event[i].duration_s, x->end_s - x->start_s, "a block");
         }
         for (int s = 0; s < STAGES; s++) assert_int_equal(at[s], blocks);
@@ -407,12 +408,8 @@ static void no_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_dense_layer),
-        cmocka_unit_test(a_prompt),
-        cmocka_unit_test(a_layer_of_experts),
-        cmocka_unit_test(cut_sequences),
-        cmocka_unit_test(all_of_a_layer),
-        cmocka_unit_test(a_pipeline),
+        cmocka_unit_test(a_dense_layer), cmocka_unit_test(a_prompt),       cmocka_unit_test(a_layer_of_experts),
+        cmocka_unit_test(cut_sequences), cmocka_unit_test(all_of_a_layer), cmocka_unit_test(a_pipeline),
         cmocka_unit_test(no_times),
     };
     return cmocka_run_group_tests_name("plan_trace", tests, NULL, NULL);

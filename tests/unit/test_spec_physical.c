@@ -44,11 +44,25 @@ static void is(trn_system system, const char *level, const char *field, double w
 /* A field's name ends in its unit. */
 static void unit_fits(const char *owner, const char *field, const char *unit)
 {
-    static const struct { const char *end, *unit; } row[] = {
-        { "_bytes_per_s", "B/s" }, { "_bits_per_s", "bit/s" }, { "_flops_per_s", "flop/s" }, { "_ops_per_s", "op/s" },
-        { "reads_per_s", "1/s" },  { "writes_per_s", "1/s" },  { "_bytes", "B" },           { "_hz", "Hz" },
-        { "_s", "s" },             { "_lanes", "lanes" },      { "_cards", "cards" },       { "_drives", "drives" },
-        { "_stacks", "stacks" },   { "_trays", "trays" },      { "_rack_units", "U" },      { "_links", "links/chip" },
+    static const struct {
+        const char *end, *unit;
+    } row[] = {
+        { "_bytes_per_s", "B/s" },
+        { "_bits_per_s", "bit/s" },
+        { "_flops_per_s", "flop/s" },
+        { "_ops_per_s", "op/s" },
+        { "reads_per_s", "1/s" },
+        { "writes_per_s", "1/s" },
+        { "_bytes", "B" },
+        { "_hz", "Hz" },
+        { "_s", "s" },
+        { "_lanes", "lanes" },
+        { "_cards", "cards" },
+        { "_drives", "drives" },
+        { "_stacks", "stacks" },
+        { "_trays", "trays" },
+        { "_rack_units", "U" },
+        { "_links", "links/chip" },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         const size_t length = strlen(field), end = strlen(row[i].end);
@@ -63,10 +77,14 @@ static void unit_fits(const char *owner, const char *field, const char *unit)
 /* What a machine of these years can have of a unit, so that bits for bytes, one for all, or 10^3 too many are seen. */
 static void size_fits(const char *owner, const char *field, const char *unit, double x)
 {
-    static const struct { const char *unit; double least, most; } row[] = {
-        { "B", 1e11, 1e13 },     /* a drive; stacks are told apart below */
-        { "bit/s", 1e10, 4e11 }, /* one card, or a server's EBS */
+    static const struct {
+        const char *unit;
+        double least, most;
+    } row[] = {
+        { "B", 1e11, 1e13 },          /* a drive; stacks are told apart below */
+        { "bit/s", 1e10, 4e11 },      /* one card, or a server's EBS */
         { "B/s one way", 2e9, 1e10 }, /* a lane */
+        /* drives' reads and writes; lanes of a card; a rack */
         { "1/s", 1e4, 1e7 },
         { "lanes", 0, 200 },
         { "U", 1, 50 },
@@ -142,8 +160,7 @@ static void products(void **state)
             is(at, "chip", "link_lane_bytes_per_s",
                trn_spec_totals_of(spec).neuronlink_chip_bytes_per_s / (lanes - value(at, "chip", "link_spare_lanes")));
         if (!isnan(value(at, "server", "nvme_drives")))
-            is(at, "total", "nvme_bytes",
-               value(at, "total", "nvme_drives") * value(at, "server", "nvme_drive_bytes"));
+            is(at, "total", "nvme_bytes", value(at, "total", "nvme_drives") * value(at, "server", "nvme_drive_bytes"));
     }
 }
 
@@ -233,7 +250,10 @@ static void link_readings(void **state)
 static void announced(void **state)
 {
     (void)state;
-    static const struct { const char *field; double times, value; } row[] = {
+    static const struct {
+        const char *field;
+        double times, value;
+    } row[] = {
         { "fp4_flops_per_s", 6, 15102e12 },
         { "fp8_flops_per_s", 3, 7551e12 },
         { "hbm_bytes_per_s", 4, 19.6e12 },

@@ -161,8 +161,8 @@ static const struct {
     int top;        /* 2^-top is one unit below 1 of the format, times 1/2 */
     bool extra_bit;
 } unit[] = {
-    { "nv_volta", TRN_F16, 0x1p-24f, 11, false }, { "nv_turing", TRN_F16, 0x1p-24f, 11, true },
-    { "nv_ampere", TRN_F16, 0x1p-24f, 11, true }, { "nv_ampere", TRN_BF16, 0x1p-133f, 8, true },
+    { "nv_volta", TRN_F16, 0x1p-24f, 11, false },   { "nv_turing", TRN_F16, 0x1p-24f, 11, true },
+    { "nv_ampere", TRN_F16, 0x1p-24f, 11, true },   { "nv_ampere", TRN_BF16, 0x1p-133f, 8, true },
     { "nv_ampere", TRN_TF32, 0x1p-136f, 11, true },
 };
 enum { UNITS = sizeof unit / sizeof unit[0] };
@@ -275,8 +275,7 @@ static void sums_are_not_monotonic(void **state)
     SAME_BITS(1.0f + 0x1p-23f, probe_same("nv_volta", TRN_F16, 4, 1.0f, 0x1p-24f, 1.0f - 0x1p-24f));
     SAME_BITS(1.0f, probe_same("nv_volta", TRN_F16, 4, 1.0f, 0x1p-24f, 1.0f));
     for (int u = 1; u < UNITS; u++) {
-        const float half[4] = { 0.5f, 0.5f, 0.5f, 0.5f },
-                    w[4] = { 0x1p-24f, 0x1p-24f, 0x1p-24f, 0x1p-23f + 0x1p-24f };
+        const float half[4] = { 0.5f, 0.5f, 0.5f, 0.5f }, w[4] = { 0x1p-24f, 0x1p-24f, 0x1p-24f, 0x1p-23f + 0x1p-24f };
         const float below = probe(unit[u].numerics, unit[u].format, 4, half, w, 1.0f - 0x1p-24f);
         const float one = probe(unit[u].numerics, unit[u].format, 4, half, w, 1.0f);
         assert_true(below > one);
@@ -314,8 +313,10 @@ static void a_block_has_no_order(void **state)
         const float before = probe(row[which].numerics, TRN_F16, n, a, b, c);
         shuffle(a, b, n, &rng);
         const float after = probe(row[which].numerics, TRN_F16, n, a, b, c);
-        if (which < 4) SAME_BITS(before, after);
-        else moved += cases_bits_of(before) != cases_bits_of(after);
+        if (which < 4)
+            SAME_BITS(before, after);
+        else
+            moved += cases_bits_of(before) != cases_bits_of(after);
     }
     assert_true(moved > 20);
 }
@@ -368,9 +369,9 @@ static void any_formats(problem *p, uint64_t *rng)
     problem_mode mode;
     trn_generation generation;
     static const int dst[4] = { TWIN_F32, TWIN_F32, TWIN_BF16, TWIN_F16 };
-    do
+    do {
         problem_legal_case(&mode, &generation, &p->twin.a_format, &p->twin.b_format, rng);
-    while (p->twin.a_format == TWIN_I8);
+    } while (p->twin.a_format == TWIN_I8);
     p->twin.group = mode == PROBLEM_MX ? 4 : mode == PROBLEM_DOUBLE_ROW ? 2 : 1;
     p->twin.dst_format = dst[cases_below(rng, 4)];
     if (p->twin.group == 4) p->twin.k = 32 * (1 + cases_below(rng, 5));
@@ -417,9 +418,9 @@ static void blocks_equal_the_twin_by_instruction(void **state)
     for (int round = 0; round < rounds; round++) {
         instruction q;
         memset(&q, 0, sizeof q);
-        do
+        do {
             problem_legal_case(&q.mode, &q.generation, &q.twin.a_format, &q.twin.b_format, &rng);
-        while (q.twin.a_format == TWIN_I8);
+        } while (q.twin.a_format == TWIN_I8);
         const bool mx = q.mode == PROBLEM_MX;
         q.twin.m = mx ? 2 : 1 + cases_below(&rng, 3);
         q.twin.n = 1 + cases_below(&rng, 3);

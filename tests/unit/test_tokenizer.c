@@ -20,8 +20,9 @@
 
 #define MODEL(more)                                                                                                    \
     "\"model\":{\"type\":\"BPE\"," more "\"vocab\":{\"a\":0,\"b\":1,\"c\":2,\"\\u0120\":3,\"ab\":4,\"bc\":5,"          \
-    "\"abc\":6,\"\\u00c3\":7,\"\\u00a9\":8,\"\\u00c3\\u00a9\":9,\"e\":10,\"\\u00cc\":11,\"\\u0123\":12},"            \
+    "\"abc\":6,\"\\u00c3\":7,\"\\u00a9\":8,\"\\u00c3\\u00a9\":9,\"e\":10,\"\\u00cc\":11,\"\\u0123\":12},"              \
     "\"merges\":[\"b c\",[\"a\",\"b\"],\"a bc\",\"\\u00c3 \\u00a9\"]}"
+#define PLAIN "{" MODEL("")
 #define BYTES "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true}"
 
 static const char *refused(const char *text)
@@ -57,30 +58,31 @@ static void gives(const char *json, bool ends, const char *text, const char *wan
 static void merges_go_by_rank(void **state)
 {
     (void)state;
-    gives("{" MODEL("") "," BYTES "}", false, "abc", "6");   /* b c first, then a bc */
-    gives("{" MODEL("") "," BYTES "}", false, "ab abab", "4 3 4 4");
-    gives("{" MODEL("") "," BYTES "}", false, "", "");
-    gives("{" MODEL("") "," BYTES "}", false, "\xc3\xa9", "9");
+    gives(PLAIN "," BYTES "}", false, "abc", "6"); /* b c first, then a bc */
+    gives(PLAIN "," BYTES "}", false, "ab abab", "4 3 4 4");
+    gives(PLAIN "," BYTES "}", false, "", "");
+    gives(PLAIN "," BYTES "}", false, "\xc3\xa9", "9");
     gives("{" MODEL("\"ignore_merges\":true,") "," BYTES "}", false, "abcabc abc", "6 6 3 6");
 }
 
 static void pieces_come_from_patterns(void **state)
 {
     (void)state;
-    gives("{" MODEL("") ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":"
+    gives(PLAIN
+          ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":"
           "{\"Regex\":\"b\"},\"behavior\":\"Isolated\",\"invert\":false},{\"type\":\"ByteLevel\",\"add_prefix_space\":"
           "false,\"use_regex\":false}]}}",
           false, "abc", "0 1 2");
-    gives("{" MODEL("") ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":"
-          "{\"String\":\"c\"},\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"add_prefix_space\":"
-          "false,\"use_regex\":false}]}}",
+    gives(PLAIN ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":"
+                "{\"String\":\"c\"},\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"add_prefix_space\":"
+                "false,\"use_regex\":false}]}}",
           false, "abc", "4 2");
 }
 
 static void added_tokens_come_first(void **state)
 {
-    static const char json[] =
-        "{" MODEL("") "," BYTES ",\"added_tokens\":[{\"id\":20,\"content\":\"ab\",\"single_word\":false},{\"id\":21,"
+    static const char json[] = PLAIN
+        "," BYTES ",\"added_tokens\":[{\"id\":20,\"content\":\"ab\",\"single_word\":false},{\"id\":21,"
         "\"content\":\"abca\",\"rstrip\":true},{\"id\":22,\"content\":\"<s>\",\"special\":true}],\"post_processor\":"
         "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}},{\"Sequence\":"
         "{\"id\":\"A\",\"type_id\":0}}],\"special_tokens\":{\"<s>\":{\"id\":\"<s>\",\"ids\":[22],\"tokens\":"
@@ -93,10 +95,10 @@ static void added_tokens_come_first(void **state)
 
 static void nfc_composes(void **state)
 {
-    static const char json[] = "{" MODEL("") "," BYTES ",\"normalizer\":{\"type\":\"NFC\"}}";
+    static const char json[] = PLAIN "," BYTES ",\"normalizer\":{\"type\":\"NFC\"}}";
     (void)state;
-    gives(json, false, "e\xcc\x81", "9");                /* U+0065 U+0301 is U+00E9 */
-    gives("{" MODEL("") "," BYTES "}", false, "e\xcc\x81", "10 11 12"); /* and stays two without */
+    gives(json, false, "e\xcc\x81", "9");                       /* U+0065 U+0301 is U+00E9 */
+    gives(PLAIN "," BYTES "}", false, "e\xcc\x81", "10 11 12"); /* and stays two without */
 }
 
 /* Marks in the order of their classes, syllables, characters that stand for others: as Python's unicodedata has it. */
@@ -152,22 +154,22 @@ static void what_is_refused(void **state)
     } row[] = {
         { "[]", "it is not a JSON object: it does not begin with '{'" },
         { "{}", "it has no 'model': it is no tokenizer.json" },
-        { "{" MODEL("") "}", "its BPE is not byte-level (SentencePiece's are not); give the tokens' numbers instead" },
+        { PLAIN "}", "its BPE is not byte-level (SentencePiece's are not); give the tokens' numbers instead" },
         { "{\"model\":{\"type\":\"Unigram\"}," BYTES "}",
           "its model is Unigram, not a byte-level BPE; give the tokens' numbers instead" },
         { "{\"model\":{\"type\":\"WordPiece\"}}",
           "its model is WordPiece, not a byte-level BPE; give the tokens' numbers instead" },
         { "{" MODEL("\"byte_fallback\":true,") "}",
           "its 'byte_fallback' is true, which no byte-level BPE has; give the tokens' numbers instead" },
-        { "{" MODEL("") ",\"pre_tokenizer\":{\"type\":\"Metaspace\"}}",
+        { PLAIN ",\"pre_tokenizer\":{\"type\":\"Metaspace\"}}",
           "its pre_tokenizer has Metaspace, which no byte-level BPE has; give the tokens' numbers instead" },
-        { "{" MODEL("") "," BYTES ",\"normalizer\":{\"type\":\"Lowercase\"}}",
+        { PLAIN "," BYTES ",\"normalizer\":{\"type\":\"Lowercase\"}}",
           "its normalizer is Lowercase, not NFC or none; give the tokens' numbers instead" },
-        { "{" MODEL("") ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(?<=a)b\"},\"behavior\":"
-          "\"Isolated\"}}",
+        { PLAIN ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(?<=a)b\"},\"behavior\":"
+                "\"Isolated\"}}",
           "the pattern \"(?<=a)b\": '(?<=' is not known here" },
-        { "{" MODEL("") ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":"
-          "\"MergedWithNext\"}}",
+        { PLAIN ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":"
+                "\"MergedWithNext\"}}",
           "a Split is MergedWithNext; known are Isolated and, with 'invert', Removed" },
         { "{\"model\":{\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}," BYTES "}", "two tokens have the number 0" },
         { "{\"model\":{\"vocab\":{\"a\":-1},\"merges\":[]}," BYTES "}",
@@ -176,7 +178,7 @@ static void what_is_refused(void **state)
           "merge 0 is of tokens, or makes one, that its vocabulary does not have" },
         { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"ab\"]}," BYTES "}", "merge 0 is not two tokens" },
         { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}," BYTES "}", "merge 0 is not two tokens" },
-        { "{" MODEL("") "," BYTES ",\"post_processor\":{\"type\":\"BertProcessing\"}}",
+        { PLAIN "," BYTES ",\"post_processor\":{\"type\":\"BertProcessing\"}}",
           "its post_processor is BertProcessing, which no byte-level BPE has" },
     };
     (void)state;
@@ -185,7 +187,7 @@ static void what_is_refused(void **state)
 
 static void texts_that_cannot_be(void **state)
 {
-    static const char json[] = "{" MODEL("") "," BYTES "}";
+    static const char json[] = PLAIN "," BYTES "}";
     tok t;
     char why[IO_WHY] = "";
     bpe_ids ids = { NULL, 0, 0 };
@@ -210,13 +212,29 @@ static void patterns(void **state)
         const char *pattern, *text;
         size_t end; /* of the match at 0 */
     } row[] = {
-        { "a|ab", "ab", 1 },          { "(?:a|ab)c", "abc", 3 },   { "a{2,3}", "aaaa", 3 },   { "a{2}", "a", 0 },
-        { "\\s+(?!\\S)", "   x", 2 }, { "\\s+(?!\\S)", "   ", 3 }, { "a*+a", "aaa", 0 },      { "a*a", "aaa", 3 },
-        { "(?i:'s)", "'S", 2 },       { "(?i:'s)", "'\xc5\xbf", 3 }, { "[^a-c]+", "dea", 2 }, { "(?i:x)y", "XY", 0 },
+        { "a|ab", "ab", 1 },
+        { "(?:a|ab)c", "abc", 3 },
+        { "a{2,3}", "aaaa", 3 },
+        { "a{2}", "a", 0 },
+        { "\\s+(?!\\S)", "   x", 2 },
+        { "\\s+(?!\\S)", "   ", 3 },
+        { "a*+a", "aaa", 0 },
+        { "a*a", "aaa", 3 },
+        { "(?i:'s)", "'S", 2 },
+        { "(?i:'s)", "'\xc5\xbf", 3 },
+        { "[^a-c]+", "dea", 2 },
+        { "(?i:x)y", "XY", 0 },
         { "\\p{Lu}\\p{Ll}", "\xc4\x8c\xc4\x8d", 4 }, /* a capital and its small letter */
-        { "\\P{L}*\\P{M}", "--", 2 }, { "(?=b) *b", "b", 1 },     { "(?:ab)+", "abab", 4 },  { "a+?", "aa", 1 },
-        { "\\s", "\xc2\x85", 2 },   { "\\s", "\xe1\xa0\x8e", 0 }, /* U+0085 is a space, U+180E is none any more */
-        { "\\P{L}", "1", 1 },         { "(ab)?c", "abc", 3 },      { "(ab)?c", "c", 1 },      { "(?=ab)a", "ac", 0 },
+        { "\\P{L}*\\P{M}", "--", 2 },
+        { "(?=b) *b", "b", 1 },
+        { "(?:ab)+", "abab", 4 },
+        { "a+?", "aa", 1 },
+        { "\\s", "\xc2\x85", 2 },
+        { "\\s", "\xe1\xa0\x8e", 0 }, /* U+0085 is a space, U+180E is none any more */
+        { "\\P{L}", "1", 1 },
+        { "(ab)?c", "abc", 3 },
+        { "(ab)?c", "c", 1 },
+        { "(?=ab)a", "ac", 0 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
@@ -235,11 +253,16 @@ static void what_is_no_pattern(void **state)
     static const struct {
         const char *pattern, *wrong;
     } row[] = {
-        { "a|*", "'*' is not known here" },          { "a**", "'**' is not known here" },
-        { "[a&&b]", "'&&' is not known here" },      { "[[a]]", "'[a' is not known here" },
-        { "\\p{Han}", "'\\p{Han}' is not known here" }, { "\\h", "'\\h' is not known here" },
-        { "\xc3\xa9$", "'$' is not known here" },  { "[]", "']' is not known here" },
-        { "(?<x>a)", "'(?<x' is not known here" },  { "(a", "a group that does not close" },
+        { "a|*", "'*' is not known here" },
+        { "a**", "'**' is not known here" },
+        { "[a&&b]", "'&&' is not known here" },
+        { "[[a]]", "'[a' is not known here" },
+        { "\\p{Han}", "'\\p{Han}' is not known here" },
+        { "\\h", "'\\h' is not known here" },
+        { "\xc3\xa9$", "'$' is not known here" },
+        { "[]", "']' is not known here" },
+        { "(?<x>a)", "'(?<x' is not known here" },
+        { "(a", "a group that does not close" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
@@ -362,12 +385,18 @@ static void characters_as_python_has_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merges_go_by_rank),       cmocka_unit_test(pieces_come_from_patterns),
-        cmocka_unit_test(added_tokens_come_first), cmocka_unit_test(nfc_composes),
-        cmocka_unit_test(nfc_orders_and_composes), cmocka_unit_test(long_runs_of_marks),
-        cmocka_unit_test(what_is_refused),         cmocka_unit_test(texts_that_cannot_be),
-        cmocka_unit_test(patterns),                cmocka_unit_test(what_is_no_pattern),
-        cmocka_unit_test(no_pattern_runs_for_ever), cmocka_unit_test(characters_as_python_has_them),
+        cmocka_unit_test(merges_go_by_rank),
+        cmocka_unit_test(pieces_come_from_patterns),
+        cmocka_unit_test(added_tokens_come_first),
+        cmocka_unit_test(nfc_composes),
+        cmocka_unit_test(nfc_orders_and_composes),
+        cmocka_unit_test(long_runs_of_marks),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(texts_that_cannot_be),
+        cmocka_unit_test(patterns),
+        cmocka_unit_test(what_is_no_pattern),
+        cmocka_unit_test(no_pattern_runs_for_ever),
+        cmocka_unit_test(characters_as_python_has_them),
         WRITES(texts_as_python_has_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,8 +171,9 @@ static void sorting_is_by_time(void **state)
         trn_trace_sort(&t);
         for (int i = 0; i < n; i++) {
             sorted += event[i].start_s * event[i].duration_s;
-            if (i) assert_true(event[i - 1].start_s < event[i].start_s ||
-                               (event[i - 1].start_s == event[i].start_s && event[i - 1].track <= event[i].track));
+            if (i)
+                assert_true(event[i - 1].start_s < event[i].start_s ||
+                            (event[i - 1].start_s == event[i].start_s && event[i - 1].track <= event[i].track));
         }
         assert_true(sum == sorted);
     }
@@ -250,8 +251,12 @@ static void pictures_are_well_formed_and_small(void **state)
             paper p = { NULL, 0, 0 };
             tags found;
             t.title = "softmax <128 x 512> & \"co\"";
-            const trn_trace_svg_args args = { .trace = &t, .write = keep, .user = &p, .start_s = window ? 2e-6 : 0,
-                                              .end_s = window ? 3e-6 : 0, .width = window ? 0 : 800 };
+            const trn_trace_svg_args args = { .trace = &t,
+                                              .write = keep,
+                                              .user = &p,
+                                              .start_s = window ? 2e-6 : 0,
+                                              .end_s = window ? 3e-6 : 0,
+                                              .width = window ? 0 : 800 };
             trn_trace_svg(&args);
             read_svg(p.text, &found);
             assert_true(found.bars <= 5 * 800 + 32); /* no more than there are pixels, and the legend */
@@ -269,7 +274,7 @@ static void strange_names_in_pictures(void **state)
 {
     (void)state;
     trn_trace_event event[2];
-    trn_trace t = { .event = event, .capacity = 2, .track = { "A\x02" "B" }, .tracks = 1 };
+    trn_trace t = { .event = event, .capacity = 2, .track = { "A\002B" }, .tracks = 1 };
     paper p = { NULL, 0, 0 };
     t.title = "a\x01\t<\x7f>\xff";
     trn_trace_add(&t, 0, "long\x1b", 0, 1, "");
@@ -302,8 +307,12 @@ static void pictures_are_what_they_were(void **state)
         paper p = { NULL, 0, 0 };
         uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
         t.title = "golden";
-        const trn_trace_svg_args args = { .trace = &t, .write = keep, .user = &p, .start_s = i % 2 ? 1e-6 : 0,
-                                          .end_s = i % 2 ? 4e-6 : 0, .width = i % 2 ? 640 : 0 };
+        const trn_trace_svg_args args = { .trace = &t,
+                                          .write = keep,
+                                          .user = &p,
+                                          .start_s = i % 2 ? 1e-6 : 0,
+                                          .end_s = i % 2 ? 4e-6 : 0,
+                                          .width = i % 2 ? 640 : 0 };
         trn_trace_svg(&args);
         for (size_t k = 0; k < p.used; k++) hash = (hash ^ (unsigned char)p.text[k]) * 0x100000001b3u;
         if (hash != golden[i]) print_message("0x%016llx, ", (unsigned long long)hash);

@@ -30,8 +30,8 @@ typedef struct step {
 typedef struct route {
     const char *name, *what;
     int sources;
-    bool converts;     /* the bytes change: a run of fp8conv; else they are as they were */
-    bool unmoved;      /* nothing is lost, because nothing is changed */
+    bool converts; /* the bytes change: a run of fp8conv; else they are as they were */
+    bool unmoved;  /* nothing is lost, because nothing is changed */
     fc_mode mode;
     fc_form form;      /* of all quantised weights */
     trn_format format; /* that TensorE is given */
@@ -40,6 +40,8 @@ typedef struct route {
     const char *caveat; /* what of it is assumed; NULL: nothing */
 } route;
 
+/* A route in two or three lines. */
+/* clang-format off */
 #define NOTHING { TRN_RULE_NONE, false }
 #define TO_INDICES { TRN_RULE_TENSOR_COPY, false }
 #define LOOK_UP { TRN_RULE_NC_N_GATHER, false }
@@ -72,6 +74,7 @@ static const route routes[] = {
     { "mx", "MX: words and powers of two", FOR_FP8 | FOR_FP4 | FOR_OTHER, true, false, FC_HALVE, FC_AS_MX,
       TRN_F8_E4M3FN, false, { NOTHING }, NULL },
 };
+/* clang-format on */
 enum { ROUTES = sizeof routes / sizeof routes[0] };
 
 /* ---- what a route makes of the model ---- */
@@ -81,8 +84,8 @@ typedef struct outcome {
     fc_tally tally;
     double weights, scales; /* bytes */
     double tiles;
-    int64_t block;          /* inputs that share a scale, the fewest; 0: all */
-    bool fp4;               /* MX: all of four bits */
+    int64_t block; /* inputs that share a scale, the fewest; 0: all */
+    bool fp4;      /* MX: all of four bits */
 } outcome;
 
 static int64_t inputs_of_block(const fc_item *w, const route *r)
@@ -130,10 +133,10 @@ static void measure(const fc_catalogue *c, const route *r, outcome *out)
 }
 
 /* Codes of four bits that FP8 holds count as FP4. */
-static const source source_of[FC_KINDS] = { [FC_IS_NUMBERS] = FOR_NUMBERS, [FC_IS_FP8] = FOR_FP8,
-                                            [FC_IS_INT8] = FOR_OTHER,      [FC_IS_INT4] = FOR_FP4,
-                                            [FC_IS_NF4] = FOR_OTHER,       [FC_IS_MXFP4] = FOR_FP4,
-                                            [FC_IS_NVFP4] = FOR_FP4 };
+static const source source_of[FC_KINDS] = {
+    [FC_IS_NUMBERS] = FOR_NUMBERS, [FC_IS_FP8] = FOR_FP8,   [FC_IS_INT8] = FOR_OTHER, [FC_IS_INT4] = FOR_FP4,
+    [FC_IS_NF4] = FOR_OTHER,       [FC_IS_MXFP4] = FOR_FP4, [FC_IS_NVFP4] = FOR_FP4
+};
 
 /* Reads the checkpoint once, and writes nothing. false: the checkpoint itself is refused. */
 static bool try_route(const fc_options *asked, const route *r, outcome *out, int *sources)
@@ -177,8 +180,12 @@ static void multiply(const route *r, const outcome *out, trn_generation generati
     const trn_core_spec *core = trn_core_spec_of(generation);
     const bool narrow = r->format == TRN_F8_E4M3 || r->format == TRN_F8_E4M3FN;
     trn_error error = { 0 };
-    trn_tensor_instruction i = { .generation = generation, .n = TILE_OUTPUTS, .m = TOKENS, .error = &error,
-                                 .stationary_format = r->format, .before_cycles = TILE_OUTPUTS };
+    trn_tensor_instruction i = { .generation = generation,
+                                 .n = TILE_OUTPUTS,
+                                 .m = TOKENS,
+                                 .error = &error,
+                                 .stationary_format = r->format,
+                                 .before_cycles = TILE_OUTPUTS };
     trn_tensor_cost cost;
     i.k = mx ? 512 : narrow && core->double_row ? 256 : 128;
     if (mx) i.mode = TRN_MODE_MX;
@@ -312,8 +319,10 @@ enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
 static void real_or_missing(app_table *t, bool there, double value)
 {
-    if (there) app_real(t, value);
-    else app_missing(t);
+    if (there)
+        app_real(t, value);
+    else
+        app_missing(t);
 }
 
 static void fill_row(answer *a, int generation, int r)
@@ -328,38 +337,48 @@ static void fill_row(answer *a, int generation, int r)
     app_text(t, "%s", routes[r].what);
     app_text(t, "%s", p->legal ? "yes" : "no");
     app_text(t, "%s", a->best[generation] == r ? "yes" : "no");
-    if (p->why[0]) app_text(t, "%s", p->why);
-    else app_missing(t);
+    if (p->why[0])
+        app_text(t, "%s", p->why);
+    else
+        app_missing(t);
     real_or_missing(t, ran, exact_share(&o->tally));
-    if (ran) app_integer(t, o->tally.not_finite);
-    else app_missing(t);
+    if (ran)
+        app_integer(t, o->tally.not_finite);
+    else
+        app_missing(t);
     real_or_missing(t, ran && !o->tally.not_finite, fc_sqnr_db(&o->tally));
     real_or_missing(t, ran, o->weights);
     real_or_missing(t, ran, o->scales);
     real_or_missing(t, p->legal, p->tensor_cycles);
     real_or_missing(t, p->legal, p->decode_cycles);
-    if (p->engines[0]) app_text(t, "%s", p->engines);
-    else app_missing(t);
+    if (p->engines[0])
+        app_text(t, "%s", p->engines);
+    else
+        app_missing(t);
     real_or_missing(t, p->legal, 1e6 * p->memory_s);
     real_or_missing(t, p->legal, 1e6 * p->decoding_s);
-    if (p->legal) app_text(t, "%s", trn_provenance_text(p->known));
-    else app_missing(t);
+    if (p->legal)
+        app_text(t, "%s", trn_provenance_text(p->known));
+    else
+        app_missing(t);
 }
 
 /* ---- for people ---- */
 
 static const app_column short_columns[] = {
-    { "route", APP_TEXT, "", "" },   { "legal", APP_TEXT, "", "" },    { "exact", APP_TEXT, "", "" },
-    { "SQNR", APP_TEXT, "", "" },    { "weights", APP_TEXT, "", "" },  { "scales", APP_TEXT, "", "" },
-    { "TensorE", APP_TEXT, "", "" }, { "others", APP_TEXT, "", "" },   { "HBM us", APP_TEXT, "", "" },
+    { "route", APP_TEXT, "", "" },     { "legal", APP_TEXT, "", "" },   { "exact", APP_TEXT, "", "" },
+    { "SQNR", APP_TEXT, "", "" },      { "weights", APP_TEXT, "", "" }, { "scales", APP_TEXT, "", "" },
+    { "TensorE", APP_TEXT, "", "" },   { "others", APP_TEXT, "", "" },  { "HBM us", APP_TEXT, "", "" },
     { "decode us", APP_TEXT, "", "" }, { "costs", APP_TEXT, "", "" },
 };
 
 static void share_text(double share, char *text, size_t size)
 {
     const double percent = 100 * share;
-    if (share == 1) snprintf(text, size, "all");
-    else snprintf(text, size, "%.*f %%", percent > 99 ? 4 : 1, percent);
+    if (share == 1)
+        snprintf(text, size, "all");
+    else
+        snprintf(text, size, "%.*f %%", percent > 99 ? 4 : 1, percent);
 }
 
 static void short_row(app_table *t, const route *r, const outcome *o, const price *p)
@@ -374,9 +393,12 @@ static void short_row(app_table *t, const route *r, const outcome *o, const pric
     }
     share_text(exact_share(&o->tally), text, sizeof text);
     app_text(t, "%s", text);
-    if (o->tally.not_finite) app_text(t, "none");
-    else if (o->tally.noise == 0) app_text(t, "exact");
-    else app_text(t, "%.1f dB", fc_sqnr_db(&o->tally));
+    if (o->tally.not_finite)
+        app_text(t, "none");
+    else if (o->tally.noise == 0)
+        app_text(t, "exact");
+    else
+        app_text(t, "%.1f dB", fc_sqnr_db(&o->tally));
     app_text(t, "%s", app_human(text, sizeof text, o->weights));
     app_text(t, "%s", app_human(text, sizeof text, o->scales));
     if (!p->legal) {
@@ -384,8 +406,10 @@ static void short_row(app_table *t, const route *r, const outcome *o, const pric
         return;
     }
     app_text(t, "%.0f", p->tensor_cycles);
-    if (p->engines[0]) app_text(t, "%.0f %s", p->decode_cycles, p->engines);
-    else app_text(t, "0");
+    if (p->engines[0])
+        app_text(t, "%.0f %s", p->decode_cycles, p->engines);
+    else
+        app_text(t, "0");
     app_text(t, "%.3g", 1e6 * p->memory_s);
     app_text(t, "%.3g", 1e6 * p->decoding_s);
     app_text(t, "%s", trn_provenance_text(p->known));
@@ -404,8 +428,10 @@ static void print_generation(const answer *a, int g)
     putchar('\n');
     for (int r = 0; r < ROUTES; r++)
         if (is_for(a, r) && a->price[g][r].why[0]) app_say(stdout, "%s: %s\n", routes[r].name, a->price[g][r].why);
-    if (best < 0) printf("Advised: none.\n\n");
-    else printf("Advised: %s, %s.\n\n", routes[best].name, routes[best].what);
+    if (best < 0)
+        printf("Advised: none.\n\n");
+    else
+        printf("Advised: %s, %s.\n\n", routes[best].name, routes[best].what);
 }
 
 static void print_text(const answer *a)
@@ -455,8 +481,14 @@ static int show(answer *a)
 /* Any route that takes what the checkpoint has tells what that is; when none does, the first one's sentence stands. */
 static bool survey(const fc_options *o, answer *a)
 {
-    static const route any = { "bf16", "", FOR_ANY, true, false, FC_REQUANT, FC_AS_FP8, TRN_BF16, false,
-                               { NOTHING }, NULL };
+    static const route any = { .name = "bf16",
+                               .what = "",
+                               .sources = FOR_ANY,
+                               .converts = true,
+                               .mode = FC_REQUANT,
+                               .form = FC_AS_FP8,
+                               .format = TRN_BF16,
+                               .steps = { NOTHING } };
     return try_route(o, &any, &a->outcome[0], &a->sources);
 }
 

@@ -14,10 +14,10 @@
 #include <trnmath/trn_convert.h>
 
 enum {
-    PIECE = 1 << 19,      /* codes */
-    LONGEST = 4 * PIECE,  /* where whole blocks fit, a piece holds whole blocks */
-    NUMBERS = 1 << 16,    /* numbers in a piece: below what trn_convert itself would give to threads */
-    BAND = 32,            /* inputs that share a scale of MX, and stand together in a row before it is turned */
+    PIECE = 1 << 19,     /* codes */
+    LONGEST = 4 * PIECE, /* where whole blocks fit, a piece holds whole blocks */
+    NUMBERS = 1 << 16,   /* numbers in a piece: below what trn_convert itself would give to threads */
+    BAND = 32,           /* inputs that share a scale of MX, and stand together in a row before it is turned */
     SLOTS = 8,
     MOST_THREADS = 64
 };
@@ -35,8 +35,10 @@ static void measure(fc_work *w)
     const fc_grid *g = item->in.scales == 1 ? &item->out : &item->in;
     const bool flat = g->scales == 1 && !reads_matrices(item);
     const fc_grid rows = fc_grid_of_grain(&item->view, FC_PER_CHANNEL, NULL);
-    if (flat || !reads_matrices(item)) w->elements = item->tensor.elements;
-    else w->elements = item->view.elements, g = &rows;
+    if (flat || !reads_matrices(item))
+        w->elements = item->tensor.elements;
+    else
+        w->elements = item->view.elements, g = &rows;
     w->rows = flat ? 1 : g->batches * g->rows;
     w->columns = flat ? w->elements : g->columns;
 }
@@ -69,15 +71,17 @@ static fc_piece piece_at(const fc_work *w, int64_t number)
 bool fc_next_tile(const fc_work *w, const fc_piece *p, fc_tile *t)
 {
     const fc_grid *in = &w->item->in, *out = &w->item->out;
-    if (t->rows == 0) *t = (fc_tile){ .row = p->row, .column = p->column };
-    else t->column += t->columns;
+    if (t->rows == 0)
+        *t = (fc_tile){ .row = p->row, .column = p->column };
+    else
+        t->column += t->columns;
     if (t->column == p->column + p->columns) {
         t->row += t->rows;
         t->column = p->column;
     }
     if (t->row == p->row + p->rows) return false;
-    t->rows = least(least(quant_grid_rows_left(in, t->row), quant_grid_rows_left(out, t->row)),
-                    p->row + p->rows - t->row);
+    t->rows =
+        least(least(quant_grid_rows_left(in, t->row), quant_grid_rows_left(out, t->row)), p->row + p->rows - t->row);
     t->columns = least(least(quant_grid_columns_left(in, t->column), quant_grid_columns_left(out, t->column)),
                        p->column + p->columns - t->column);
     t->first = (t->row - p->row) * p->columns + t->column - p->column;
@@ -310,8 +314,8 @@ static void quantise(const fc_work *w, const fc_piece *p, unsigned char *out, fc
             const float scale = w->item->out_scale[t.out];
             for (int64_t i = at; i < at + t.columns; i++) y[i] = scale > 0 ? x[i] / scale : 0;
         }
-    trn_convert(&(trn_convert_args){ .dst = trn_tensor_1d(format, out, n), .src = trn_tensor_1d(TRN_F32, y, n),
-                                     .overflow = TRN_SATURATE });
+    trn_convert(&(trn_convert_args){
+        .dst = trn_tensor_1d(format, out, n), .src = trn_tensor_1d(TRN_F32, y, n), .overflow = TRN_SATURATE });
     for (fc_tile t = { 0 }; fc_next_tile(w, p, &t);)
         for (int64_t r = 0; r < t.rows; r++) {
             const int64_t at = t.first + r * p->columns;
@@ -328,9 +332,7 @@ static void quantise(const fc_work *w, const fc_piece *p, unsigned char *out, fc
 bool fc_convert(fc_catalogue *c, int item, const fc_sink *sink, char *why)
 {
     const fc_options *o = c->options;
-    static void (*const run[FC_FORMS])(const fc_work *, const fc_piece *, unsigned char *, fc_tally *) = {
-        quantise, quantise, fc_write_bf16, fc_write_mx
-    };
+    static fc_run *const run[FC_FORMS] = { quantise, quantise, fc_write_bf16, fc_write_mx };
     fc_work work = { .item = &c->item[item], .sink = sink };
     fc_table table;
     if (!fc_plan(c, item, why)) return false;

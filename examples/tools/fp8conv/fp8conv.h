@@ -283,14 +283,16 @@ typedef struct fc_piece { /* whole rows, or a part of one */
     int64_t row, rows, column, columns;
     int64_t first; /* element */
 } fc_piece;
+struct fc_work;
+/* One piece; `out` holds a byte per element. Pieces run side by side. */
+typedef void fc_run(const struct fc_work *work, const fc_piece *piece, unsigned char *out, fc_tally *tally);
 typedef struct fc_work {
     fc_catalogue *catalogue;
     fc_item *item;
     const unsigned char *bytes;
     const fc_sink *sink; /* NULL: nothing is written */
     void *user;
-    /* One piece; `out` holds a byte per element. Pieces run side by side. */
-    void (*run)(const struct fc_work *work, const fc_piece *piece, unsigned char *out, fc_tally *tally);
+    fc_run *run;
     const fc_table *table; /* of codes, when it is the same everywhere; or NULL */
     int out_bits;          /* of an element that is written */
     int64_t elements, rows, columns, piece_rows, piece_columns, pieces;

@@ -20,7 +20,7 @@ typedef struct proof {
     const unsigned char *written;
     const float *in_scale, *out_scale; /* as they stand in the two files; NULL: 1 */
     const unsigned char *mx_scale;
-    fc_factor factor;                  /* up 0: fresh scales */
+    fc_factor factor; /* up 0: fresh scales */
 } proof;
 
 static double scale_at(const float *scale, int64_t group) { return scale ? (double)scale[group] : 1; }
@@ -273,17 +273,14 @@ static bool prove_scales(const fc_item *w, const proof *p, char *why)
 static bool prove_weight(fc_catalogue *c, fc_catalogue *out, fc_item *w, verdict *v, char *why)
 {
     const fc_item *written = written_as(out, &w->result, why);
-    static void (*const run[FC_FORMS])(const fc_work *, const fc_piece *, unsigned char *, fc_tally *) = {
-        prove_numbers, prove_numbers, prove_bf16, prove_mx
-    };
+    static fc_run *const run[FC_FORMS] = { prove_numbers, prove_numbers, prove_bf16, prove_mx };
     const fc_item *scale = w->scale >= 0 && written ? written_as(out, &c->item[w->scale].result, why) : NULL;
     const bool mx = w->form == FC_AS_MX;
     const bool fresh = c->options->mode == FC_REQUANT || w->role == FC_NUMBERS;
     float *in_scale = NULL, *out_scale = NULL;
     const fc_tally kept = w->tally;
     bool ok = written && (w->scale < 0 || scale);
-    if (ok && w->old_scale >= 0 && w->role == FC_CODES)
-        ok = fc_scale_read(c, &c->item[w->old_scale], &in_scale, why);
+    if (ok && w->old_scale >= 0 && w->role == FC_CODES) ok = fc_scale_read(c, &c->item[w->old_scale], &in_scale, why);
     if (ok && w->role == FC_NUMBERS) ok = fc_source_open(c, w, why);
     if (ok && scale && !mx) {
         fc_item read = *scale;

@@ -12,6 +12,8 @@
 
 /* ---- what the families differ in ---- */
 
+/* A family in one to three lines. */
+/* clang-format off */
 static const mr_family family[] = {
     { .type = "llama", .eps = 1e-6, .theta = 10000, .flags = MR_BIAS_ASKED | MR_O_BIAS_ASKED | MR_MLP_BIAS_ASKED },
     { .type = "mistral", .kv_heads = 8, .eps = 1e-6, .theta = 10000, .flags = MR_WINDOW, .window = 4096 },
@@ -34,6 +36,7 @@ static const mr_family family[] = {
     { .type = "gpt2", .eps = 1e-5, .flags = MR_GPT2 | MR_TIED },
     { .type = "srlab_char", .eps = 1e-6, .flags = MR_PLACES },
 };
+/* clang-format on */
 
 enum { FAMILIES = sizeof family / sizeof family[0] };
 
@@ -46,10 +49,12 @@ static double real(hf_reader *r, const char *field, double low, double high, dou
     io_json digits;
     const cJSON *item = hf_field(r, field, &digits);
     if (!item) return missing;
-    if (!cJSON_IsNumber(item)) hf_fail(r, "its '%s' is not a number", field);
+    if (!cJSON_IsNumber(item))
+        hf_fail(r, "its '%s' is not a number", field);
     else if (!(item->valuedouble >= low && item->valuedouble <= high))
         hf_fail(r, "its '%s' is %.6g; expected %.6g to %.6g", field, item->valuedouble, low, high);
-    else return item->valuedouble;
+    else
+        return item->valuedouble;
     return missing;
 }
 
@@ -104,8 +109,8 @@ static void read_yarn(hf_reader *r, const mr_config *c, mr_rope_rule *rope)
     rope->truncate = hf_flag(r, "truncate", true);
     if (rope->factor == 0) rope->factor = fmax(1, (double)c->positions / rope->original);
     const double m = real(r, "mscale", 0, 1e6, 0), all = real(r, "mscale_all_dim", 0, 1e6, 0);
-    const double usual = m > 0 && all > 0 ? yarn_scale(rope->factor, m) / yarn_scale(rope->factor, all)
-                                          : yarn_scale(rope->factor, 1);
+    const double usual =
+        m > 0 && all > 0 ? yarn_scale(rope->factor, m) / yarn_scale(rope->factor, all) : yarn_scale(rope->factor, 1);
     rope->attention = real(r, "attention_factor", 1e-6, 1e6, usual);
 }
 
@@ -121,7 +126,7 @@ static const struct {
     mr_rope kind;
     void (*read)(hf_reader *r, const mr_config *c, mr_rope_rule *rope);
 } rope_kind[] = {
-    { "default", MR_ROPE_DEFAULT, NULL },     { "dynamic", MR_ROPE_DEFAULT, NULL },
+    { "default", MR_ROPE_DEFAULT, NULL },      { "dynamic", MR_ROPE_DEFAULT, NULL },
     { "linear", MR_ROPE_LINEAR, read_linear }, { "llama3", MR_ROPE_LLAMA3, read_llama3 },
     { "yarn", MR_ROPE_YARN, read_yarn },
 };
@@ -160,10 +165,16 @@ static void read_rope(hf_reader *r, mr_config *c)
         if (inside(&object, "full_attention", &nested) || inside(&object, "sliding_attention", &nested))
             hf_fail(r, "its 'rope_parameters' differ by the kind of layer, which is not supported");
         read_rope_object(&object, c, rope);
-    } else if (inside(r, "rope_scaling", &object)) read_rope_object(&object, c, rope);
+    } else if (inside(r, "rope_scaling", &object))
+        read_rope_object(&object, c, rope);
     else if (has(c, MR_GPT_OSS)) /* the class's own default */
-        *rope = (mr_rope_rule){ .kind = MR_ROPE_YARN, .theta = rope->theta, .factor = 32, .original = 4096,
-                                .beta_fast = 32, .beta_slow = 1, .attention = yarn_scale(32, 1) };
+        *rope = (mr_rope_rule){ .kind = MR_ROPE_YARN,
+                                .theta = rope->theta,
+                                .factor = 32,
+                                .original = 4096,
+                                .beta_fast = 32,
+                                .beta_slow = 1,
+                                .attention = yarn_scale(32, 1) };
 }
 
 /* ---- sizes ---- */
@@ -189,8 +200,8 @@ static void read_sizes(hf_reader *r, mr_config *c)
     c->hidden = hf_number(r, "hidden_size", 1, 1 << 20, HF_NEEDED);
     c->heads = hf_number(r, "num_attention_heads", 1, 1 << 14, HF_NEEDED);
     const bool alike = cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(r->root, "num_key_value_heads"));
-    c->kv_heads = hf_number(r, "num_key_value_heads", 1, 1 << 14,
-                            c->family->kv_heads && !alike ? c->family->kv_heads : c->heads);
+    c->kv_heads =
+        hf_number(r, "num_key_value_heads", 1, 1 << 14, c->family->kv_heads && !alike ? c->family->kv_heads : c->heads);
     const int64_t usual = c->family->head_dim ? c->family->head_dim : c->hidden / c->heads;
     c->head_dim = hf_number(r, "head_dim", 1, 1 << 14, usual > 0 ? usual : 1);
     c->positions = hf_number(r, "max_position_embeddings", 1, 1 << 30, 1 << 30);
@@ -218,9 +229,13 @@ static void read_activation(hf_reader *r, mr_config *c)
         const char *name;
         trn_act act;
     } row[] = {
-        { "silu", TRN_ACT_SILU }, { "swish", TRN_ACT_SILU }, { "gelu", TRN_ACT_GELU },
-        { "gelu_new", TRN_ACT_GELU_APPRX_TANH }, { "gelu_pytorch_tanh", TRN_ACT_GELU_APPRX_TANH },
-        { "gelu_fast", TRN_ACT_GELU_APPRX_TANH }, { "quick_gelu", TRN_ACT_GELU_APPRX_SIGMOID },
+        { "silu", TRN_ACT_SILU },
+        { "swish", TRN_ACT_SILU },
+        { "gelu", TRN_ACT_GELU },
+        { "gelu_new", TRN_ACT_GELU_APPRX_TANH },
+        { "gelu_pytorch_tanh", TRN_ACT_GELU_APPRX_TANH },
+        { "gelu_fast", TRN_ACT_GELU_APPRX_TANH },
+        { "quick_gelu", TRN_ACT_GELU_APPRX_SIGMOID },
         { "relu", TRN_ACT_RELU },
     };
     const bool gpt2 = has(c, MR_GPT2);
@@ -329,8 +344,10 @@ static bool read_config(hf_reader *r, mr_config *c)
     if (!cJSON_IsObject(r->root)) return hf_fail(r, "it is not a JSON object");
     if (!hf_check_text(r) || !find_family(r, c) || !hf_check_text(r)) return false;
     c->vocab = hf_number(r, "vocab_size", 1, 1 << 24, HF_NEEDED);
-    if (has(c, MR_GPT2)) read_gpt2_sizes(r, c);
-    else read_sizes(r, c);
+    if (has(c, MR_GPT2))
+        read_gpt2_sizes(r, c);
+    else
+        read_sizes(r, c);
     if (r->why[0]) return false;
     c->tied = hf_flag(r, "tie_word_embeddings", has(c, MR_TIED));
     c->attention_scale = c->unscaled ? 1 : 1 / sqrt((double)c->head_dim);

@@ -69,7 +69,8 @@ static void quantise_fp8(operand *q, const float *x, int64_t rows, int64_t n)
         const float scale = most > 0 ? most / 240.0f : 1, inverse = 1 / scale;
         for (int64_t k = 0; k < n; k++) scaled[k] = x[k] * inverse;
         trn_convert_args a = { .dst = trn_tensor_1d(TRN_F8_E4M3, code + i * n, n),
-                               .src = trn_tensor_1d(TRN_F32, scaled, n), .overflow = TRN_SATURATE };
+                               .src = trn_tensor_1d(TRN_F32, scaled, n),
+                               .overflow = TRN_SATURATE };
         app_worked(trn_convert(&a), NULL);
         q->row_scale[i] = scale;
     }
@@ -85,8 +86,11 @@ static void quantise_mx(const mr_run *run, operand *q, const float *x, int64_t r
     q->a = trn_tensor_2d(TRN_F8_E4M3FN, code, rows, wide);
     q->a_scale = trn_tensor_2d(TRN_F8_E8M0, code + rows * wide, rows, blocks);
     trn_error error;
-    trn_mx_quantize_args a = { .dst = q->a, .dst_scale = q->a_scale, .src = floats(padded, rows, wide),
-                               .scale = run->setting.numerics.mx_scale_rule, .error = &error };
+    trn_mx_quantize_args a = { .dst = q->a,
+                               .dst_scale = q->a_scale,
+                               .src = floats(padded, rows, wide),
+                               .scale = run->setting.numerics.mx_scale_rule,
+                               .error = &error };
     mr_must(trn_mx_quantize(&a), &error);
     free(padded);
 }
@@ -95,9 +99,12 @@ static operand operand_of(const mr_run *run, const mr_matrix *m, const float *x,
 {
     const trn_format act = run->setting.act;
     operand q = { .memory = NULL };
-    if (m->b_scale.rank) quantise_mx(run, &q, x, rows, n, m->b.shape[0]);
-    else if (m->out_scale) quantise_fp8(&q, x, rows, n);
-    else if (act == TRN_F32) q.a = floats(x, rows, n);
+    if (m->b_scale.rank)
+        quantise_mx(run, &q, x, rows, n, m->b.shape[0]);
+    else if (m->out_scale)
+        quantise_fp8(&q, x, rows, n);
+    else if (act == TRN_F32)
+        q.a = floats(x, rows, n);
     else {
         q.memory = app_memory((size_t)(rows * n), trn_format_bytes(act));
         q.a = trn_tensor_2d(act, q.memory, rows, n);
@@ -151,9 +158,15 @@ static void multiply(const mr_run *run, const mr_matrix *m, const operand *q, in
     const int64_t rows = q->a.shape[0], out = m->b.shape[1];
     const bool whole = depth == m->b.shape[0];
     trn_error error;
-    trn_matmul_args a = { .generation = run->setting.generation, .dst = floats(y, rows, out), .a = q->a, .b = m->b,
-                          .a_scale = q->a_scale, .b_scale = m->b_scale, .numerics = &run->setting.numerics,
-                          .packed = whole ? m->packed : NULL, .error = &error };
+    trn_matmul_args a = { .generation = run->setting.generation,
+                          .dst = floats(y, rows, out),
+                          .a = q->a,
+                          .b = m->b,
+                          .a_scale = q->a_scale,
+                          .b_scale = m->b_scale,
+                          .numerics = &run->setting.numerics,
+                          .packed = whole ? m->packed : NULL,
+                          .error = &error };
     if (!whole) {
         a.a = trn_tensor_slice(a.a, 1, k, depth);
         a.b = trn_tensor_slice(a.b, 0, k, depth);
@@ -162,8 +175,10 @@ static void multiply(const mr_run *run, const mr_matrix *m, const operand *q, in
         a.a_scale = trn_tensor_slice(a.a_scale, 1, k / TRN_MX_BLOCK, depth / TRN_MX_BLOCK);
         a.b_scale = trn_tensor_slice(a.b_scale, 1, k / TRN_MX_BLOCK, depth / TRN_MX_BLOCK);
     }
-    if (is_few(&a)) multiply_few(&a);
-    else mr_must(trn_matmul(&a), &error);
+    if (is_few(&a))
+        multiply_few(&a);
+    else
+        mr_must(trn_matmul(&a), &error);
     if (!m->out_scale) return;
     for (int64_t i = 0; i < rows; i++) /* the Vector engine: two products, each rounded */
         for (int64_t o = 0; o < out; o++) y[i * out + o] = y[i * out + o] * q->row_scale[i] * m->out_scale[o];
@@ -179,8 +194,9 @@ static void all_reduce(const mr_run *run, int tp, unsigned char *codes, int64_t 
     trn_error error;
     for (int r = 0; r < tp; r++)
         view[r] = trn_tensor_1d(wire, codes + (size_t)r * (size_t)n * trn_format_bytes(wire), n);
-    trn_collective_args a = { .net = &ring, .op = TRN_ALL_REDUCE, .algorithm = TRN_RING, .src = view, .dst = view,
-                              .error = &error };
+    trn_collective_args a = {
+        .net = &ring, .op = TRN_ALL_REDUCE, .algorithm = TRN_RING, .src = view, .dst = view, .error = &error
+    };
     mr_must(trn_collective_run(&a), &error);
 }
 
@@ -231,8 +247,10 @@ static void engine_linear(mr_run *run, const mr_product *p)
 {
     const mr_matrix *m = mr_matrix_of(run, p->w);
     operand q = operand_of(run, m, p->x, p->rows, p->w->columns);
-    if (p->row_parallel && run->setting.tp > 1) multiply_rows(run, m, &q, p->w->columns, p->y);
-    else multiply(run, m, &q, 0, m->b.shape[0], p->y);
+    if (p->row_parallel && run->setting.tp > 1)
+        multiply_rows(run, m, &q, p->w->columns, p->y);
+    else
+        multiply(run, m, &q, 0, m->b.shape[0], p->y);
     operand_free(&q);
     add_bias(run, p);
     if (!p->raw) mr_round(run, p->y, p->rows * p->w->rows);
@@ -240,8 +258,7 @@ static void engine_linear(mr_run *run, const mr_product *p)
 
 static void engine_scores(mr_run *run, const float *x, const void *k, int64_t rows, int64_t keys, int64_t n, float *y)
 {
-    const mr_matrix m = { .b = trn_tensor_transposed(
-                              trn_tensor_2d(run->setting.act, (void *)(uintptr_t)k, keys, n)) };
+    const mr_matrix m = { .b = trn_tensor_transposed(trn_tensor_2d(run->setting.act, (void *)(uintptr_t)k, keys, n)) };
     operand q = operand_of(run, &m, x, rows, n);
     multiply(run, &m, &q, 0, n, y);
     operand_free(&q);
@@ -267,15 +284,17 @@ enum { LANES = 8, ROWS = 16 };
     for (; i + LANES <= n; i += LANES)                                                                                 \
         for (int j = 0; j < LANES; j++) sum[j] += (double)a[i + j] * (double)b[i + j];                                 \
     for (; i < n; i++) sum[i % LANES] += (double)a[i] * (double)b[i];                                                  \
-    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]))
 
-static double dot_portable(const float *a, const float *b, int64_t n) { DOT_BODY }
+static double dot_portable(const float *a, const float *b, int64_t n) { DOT_BODY; }
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#ifndef __clang__
-__attribute__((optimize("O3")))
+#ifdef __clang__
+#define FOR_AVX2 __attribute__((target("avx2,fma")))
+#else
+#define FOR_AVX2 __attribute__((target("avx2,fma"), optimize("O3")))
 #endif
-__attribute__((target("avx2,fma"))) static double dot_avx2(const float *a, const float *b, int64_t n) { DOT_BODY }
+FOR_AVX2 static double dot_avx2(const float *a, const float *b, int64_t n) { DOT_BODY; }
 #endif
 
 typedef double dot_fn(const float *a, const float *b, int64_t n);
@@ -334,7 +353,9 @@ static void reference_mix(mr_run *run, const float *x, const void *v, int64_t ro
 
 /* ---- the two tables: vector.c has the rest ---- */
 
-const mr_ops mr_reference_ops = { reference_linear, mr_reference_rms_norm, mr_reference_layer_norm,
-                                  mr_reference_softmax, mr_reference_function, reference_scores, reference_mix };
-const mr_ops mr_engine_ops = { engine_linear, mr_engine_rms_norm, mr_engine_layer_norm, mr_engine_softmax,
-                               mr_engine_function, engine_scores, engine_mix };
+const mr_ops mr_reference_ops = { reference_linear,     mr_reference_rms_norm, mr_reference_layer_norm,
+                                  mr_reference_softmax, mr_reference_function, reference_scores,
+                                  reference_mix };
+const mr_ops mr_engine_ops = { engine_linear,     mr_engine_rms_norm, mr_engine_layer_norm,
+                               mr_engine_softmax, mr_engine_function, engine_scores,
+                               engine_mix };

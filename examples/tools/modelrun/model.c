@@ -182,8 +182,9 @@ static bool named_experts(const finder *f, mr_layer *l)
     const char *home = block ? "block_sparse_moe" : "mlp";
     snprintf(name, sizeof name, "%s.experts.gate_up_proj", home);
     if (look_for(f, name, "", text) || find_codes(f, name, "") >= 0)
-        return refuse(f, name, "holds all experts, which is read of gpt_oss alone: nothing says which of its axes and "
-                               "halves are which; a tensor for each expert is read");
+        return refuse(f, name,
+                      "holds all experts, which is read of gpt_oss alone: nothing says which of its axes and "
+                      "halves are which; a tensor for each expert is read");
     snprintf(name, sizeof name, "%s.gate", home);
     if (!matrix(f, name, c->experts, c->hidden, &l->w[MR_ROUTER])) return false;
     for (int64_t e = 0; e < c->experts; e++)
@@ -223,8 +224,10 @@ static bool joint(const finder *f, const char *name, int64_t out, int64_t in, in
     if (number < 0 && !whole.tensor) return missing(f, name);
     if (number >= 0) whole.codes = open_codes(f, number);
     if (number >= 0 && !whole.codes) return false;
-    if (whole.codes) whole.tensor = f->m->list[whole.codes->q->part[QUANT_CODES]];
-    else if (!is_number(whole.tensor)) return refuse(f, name, "is neither BF16, F16 nor F32, nor codes with a scale");
+    if (whole.codes)
+        whole.tensor = f->m->list[whole.codes->q->part[QUANT_CODES]];
+    else if (!is_number(whole.tensor))
+        return refuse(f, name, "is neither BF16, F16 nor F32, nor codes with a scale");
     const bool turned = !whole.codes || whole.codes->q->kind != QUANT_MXFP4;
     if (!check_shape(f, name, whole.codes ? &whole.codes->q->view : whole.tensor, 3,
                      turned ? (const int64_t[]){ experts, in, all } : (const int64_t[]){ experts, all, in }))
@@ -243,8 +246,8 @@ static bool joint_bias(const finder *f, const char *name, int64_t out, int parts
     if (!check_shape(f, name, t, 2, (const int64_t[]){ experts, all })) return false;
     for (int64_t e = 0; e < experts; e++)
         for (int i = 0; i < parts; i++)
-            b[3 * e + i] = (mr_weight){ .tensor = t, .rows = out, .columns = 1, .first = e * all + i, .row = parts,
-                                        .column = 1 };
+            b[3 * e + i] =
+                (mr_weight){ .tensor = t, .rows = out, .columns = 1, .first = e * all + i, .row = parts, .column = 1 };
     return true;
 }
 
@@ -296,9 +299,8 @@ static bool attention(const finder *f, mr_layer *l)
         !with_bias(f, "self_attn.o_proj", c->o_bias, c->hidden, q, &l->w[MR_O], &l->bias[MR_O]))
         return false;
     if (c->family->flags & MR_SINKS && !vector(f, "self_attn.sinks", "", c->heads, &l->sinks)) return false;
-    return !(c->family->flags & MR_QK_NORM) ||
-           (vector(f, "self_attn.q_norm", ".weight", c->head_dim, &l->q_norm) &&
-            vector(f, "self_attn.k_norm", ".weight", c->head_dim, &l->k_norm));
+    return !(c->family->flags & MR_QK_NORM) || (vector(f, "self_attn.q_norm", ".weight", c->head_dim, &l->q_norm) &&
+                                                vector(f, "self_attn.k_norm", ".weight", c->head_dim, &l->k_norm));
 }
 
 static bool usual_layer(const finder *f, mr_layer *l, bool sparse)
@@ -314,9 +316,10 @@ static bool usual_layer(const finder *f, mr_layer *l, bool sparse)
 /* What comes before "layers.0.": base models have no "model.", and multi-modal ones have more. */
 static bool find_prefix(mr_model *m, char *why)
 {
-    static const char *const usual[] = { "model.", "", "model.language_model.", "language_model.model.",
-                                         "language_model.", NULL },
-                      *const gpt2[] = { "transformer.", "", NULL };
+    static const char *const usual[] = { "model.", "",
+                                         /* of models that take more than text */
+                                         "model.language_model.", "language_model.model.", "language_model.", NULL };
+    static const char *const gpt2[] = { "transformer.", "", NULL };
     const bool old = m->config.family->flags & MR_GPT2;
     const char *const *prefix = old ? gpt2 : usual;
     char name[NAME];
@@ -408,8 +411,10 @@ static bool survey(mr_model *m, const quant_asked *asked, char *why)
     m->values = app_memory((size_t)m->map.quants + 1, sizeof *m->values);
     for (int i = 0; i < n; i++) {
         const int number = m->map.number[i];
-        if (number >= 0) m->parameters += m->map.quant[number].view.elements;
-        else if (m->map.role[i] == QUANT_PLAIN) m->parameters += m->list[i]->elements;
+        if (number >= 0)
+            m->parameters += m->map.quant[number].view.elements;
+        else if (m->map.role[i] == QUANT_PLAIN)
+            m->parameters += m->list[i]->elements;
     }
     return true;
 }
@@ -420,8 +425,9 @@ bool mr_model_open(const char *folder, const quant_asked *asked, mr_model *m, ch
     m->folder = folder;
     why[0] = 0;
     if (quant_is_gguf(folder))
-        return io_fail(why, folder, "it is GGUF, in llama.cpp's names and order of rows; make Hugging Face's of it "
-                                    "first (transformers: from_pretrained with gguf_file, then save_pretrained)");
+        return io_fail(why, folder,
+                       "it is GGUF, in llama.cpp's names and order of rows; make Hugging Face's of it "
+                       "first (transformers: from_pretrained with gguf_file, then save_pretrained)");
     if (!ckpt_folder(folder)) return io_fail(why, folder, "it is not a directory with a config.json");
     char *path = ckpt_inside(folder, "config.json");
     if (!path) return io_fail(why, folder, "there is not enough memory to read it");
@@ -494,7 +500,8 @@ const unsigned char *mr_codes_of_row(const mr_weight *w, int64_t row, float *sca
 static void decode_codes(const mr_weight *w, int64_t row, float *out)
 {
     const int64_t first = w->first + row * w->row, wide = w->codes->columns;
-    if (w->column == 1) quant_run(w->codes, first / wide, first % wide, w->columns, out, 1);
+    if (w->column == 1)
+        quant_run(w->codes, first / wide, first % wide, w->columns, out, 1);
     else
         for (int64_t i = 0, at = first; i < w->columns; i++, at += w->column)
             quant_run(w->codes, at / wide, at % wide, 1, &out[i], 1);
@@ -507,7 +514,8 @@ static void decode_numbers(const mr_weight *w, int64_t row, int64_t count, float
     trn_error error;
     if ((uintptr_t)w->tensor->data % bytes == 0) {
         trn_convert_args a = { .dst = trn_tensor_2d(TRN_F32, out, count, w->columns),
-                               .src = trn_tensor_slice(mr_view(w), 0, row, count), .error = &error };
+                               .src = trn_tensor_slice(mr_view(w), 0, row, count),
+                               .error = &error };
         app_worked(trn_convert(&a), &error);
         return;
     }
@@ -521,7 +529,8 @@ static void decode_numbers(const mr_weight *w, int64_t row, int64_t count, float
 
 void mr_decode(const mr_weight *w, int64_t row, int64_t count, float *out)
 {
-    if (!w->codes) decode_numbers(w, row, count, out);
+    if (!w->codes)
+        decode_numbers(w, row, count, out);
     else
         for (int64_t o = 0; o < count; o++) decode_codes(w, row + o, out + o * w->columns);
 }

@@ -40,33 +40,33 @@ typedef enum mr_rope { MR_ROPE_NONE, MR_ROPE_DEFAULT, MR_ROPE_LINEAR, MR_ROPE_LL
 typedef struct mr_rope_rule {
     mr_rope kind;
     double theta, factor;
-    double low_freq, high_freq, original;           /* llama3; original: of yarn, too */
-    double beta_fast, beta_slow, attention;         /* yarn; attention: what sines and cosines are multiplied by */
-    bool truncate;                                  /* yarn: its ramp begins and ends at whole dimensions */
+    double low_freq, high_freq, original;   /* llama3; original: of yarn, too */
+    double beta_fast, beta_slow, attention; /* yarn; attention: what sines and cosines are multiplied by */
+    bool truncate;                          /* yarn: its ramp begins and ends at whole dimensions */
 } mr_rope_rule;
 
 enum { MR_LAYERS = 4096, MR_TENSORS = 32 };
 
 typedef struct mr_config {
-    char type[32];                                  /* model_type */
+    char type[32]; /* model_type */
     const struct mr_family *family;
     int64_t layers, hidden, heads, kv_heads, head_dim, intermediate, vocab, positions;
     int64_t experts, experts_per_token, moe_intermediate, shared_intermediate; /* 0: dense */
     bool norm_topk, tied, qkv_bias, o_bias, mlp_bias;
-    bool unscaled, scale_by_layer;                  /* gpt2: attention without its scale; over layer + 1 */
+    bool unscaled, scale_by_layer; /* gpt2: attention without its scale; over layer + 1 */
     double eps;
     trn_act act;
     mr_rope_rule rope;
-    double attention_scale;                         /* of q k: 1 / sqrt(head_dim) */
-    double swiglu_limit;                            /* gpt-oss: clamped at this; 0: not clamped */
-    double alpha;                                   /* gpt-oss: gate sigmoid(alpha gate) (up + 1) */
-    int32_t window[MR_LAYERS];                      /* tokens that each layer sees, its own included; 0: all */
-    bool sparse[MR_LAYERS];                         /* this layer has experts */
+    double attention_scale;    /* of q k: 1 / sqrt(head_dim) */
+    double swiglu_limit;       /* gpt-oss: clamped at this; 0: not clamped */
+    double alpha;              /* gpt-oss: gate sigmoid(alpha gate) (up + 1) */
+    int32_t window[MR_LAYERS]; /* tokens that each layer sees, its own included; 0: all */
+    bool sparse[MR_LAYERS];    /* this layer has experts */
 } mr_config;
 
 /* ---- weights ---- */
 
-typedef struct mr_weight mr_weight;                 /* a matrix or a vector of the checkpoint: model.c */
+typedef struct mr_weight mr_weight; /* a matrix or a vector of the checkpoint: model.c */
 typedef struct mr_layer mr_layer;
 typedef struct mr_model mr_model;
 
@@ -76,18 +76,18 @@ typedef enum mr_codes { MR_CODES_AS_ACT, MR_CODES_FP8, MR_CODES_MX } mr_codes; /
 typedef enum mr_way { MR_HALVE, MR_RATIO, MR_REQUANT } mr_way;                 /* from 448 codes to 240 */
 
 typedef struct mr_setting {
-    char name[96];                                  /* as it was asked for */
-    const char *about;                              /* one phrase; "" for a combination */
-    bool reference;                                 /* binary32, sums in binary64, functions of libm */
-    trn_format act;                                 /* what results of operations are rounded to: BF16, F16, F32 */
+    char name[96];     /* as it was asked for */
+    const char *about; /* one phrase; "" for a combination */
+    bool reference;    /* binary32, sums in binary64, functions of libm */
+    trn_format act;    /* what results of operations are rounded to: BF16, F16, F32 */
     mr_codes codes;
-    mr_way way;                                     /* FP8 */
-    trn_format weight_codes;                        /* MX: F8_E4M3FN or F4_E2M1 */
-    bool weights_only;                              /* activations stay in `act`; codes times scale become `act` */
-    bool kv_fp8;                                    /* keys and values are rounded to FP8 of 240 */
-    int tp;                                         /* cores that share each layer; 1: no all-reduce */
-    trn_format wire;                                /* of the all-reduce */
-    bool ideal;                                     /* functions of libm, rounded, instead of the engine's tables */
+    mr_way way;              /* FP8 */
+    trn_format weight_codes; /* MX: F8_E4M3FN or F4_E2M1 */
+    bool weights_only;       /* activations stay in `act`; codes times scale become `act` */
+    bool kv_fp8;             /* keys and values are rounded to FP8 of 240 */
+    int tp;                  /* cores that share each layer; 1: no all-reduce */
+    trn_format wire;         /* of the all-reduce */
+    bool ideal;              /* functions of libm, rounded, instead of the engine's tables */
     trn_generation generation;
     trn_numerics numerics;
 } mr_setting;
@@ -97,27 +97,27 @@ typedef struct mr_setting {
 /* What one setting made of the text. Row 0 is the reference, whose SQNR are infinite. */
 typedef struct mr_row {
     mr_setting setting;
-    double nll;                                     /* mean of -ln p(next token), nats */
-    double perplexity;                              /* exp(nll) */
-    double kl, kl_worst;                            /* mean and largest KL(reference || setting) of a position, nats */
-    double top1;                                    /* share of positions whose likeliest token is the reference's */
-    double *sqnr;                                   /* [layers + 1]: dB of the stream after each layer, and of
-                                                       the logits in the last place; INFINITY: the same numbers; NaN:
-                                                       there are no finite numbers to compare */
-    int first_apart;                                /* the first layer below mr_result.threshold_db; -1: none */
-    int64_t not_finite;                             /* positions with a logit that is no finite number; in no mean */
+    double nll;          /* mean of -ln p(next token), nats */
+    double perplexity;   /* exp(nll) */
+    double kl, kl_worst; /* mean and largest KL(reference || setting) of a position, nats */
+    double top1;         /* share of positions whose likeliest token is the reference's */
+    /* [layers + 1]: dB of the stream after each layer, and of the logits in the last place; INFINITY: the same numbers;
+     * NaN: there are no finite numbers to compare */
+    double *sqnr;
+    int first_apart;    /* the first layer below mr_result.threshold_db; -1: none */
+    int64_t not_finite; /* positions with a logit that is no finite number; in no mean */
     double seconds;
 } mr_row;
 
 typedef struct mr_result {
-    const char *folder, *text;                      /* what was read: the model, the file of text or of tokens */
+    const char *folder, *text; /* what was read: the model, the file of text or of tokens */
     char family[32];
     int64_t layers, hidden, parameters;
-    int64_t tokens, predicted;                      /* of the text; positions that have a next token */
-    int64_t sequences, context;                     /* windows that the text was cut into, and their length */
+    int64_t tokens, predicted;  /* of the text; positions that have a next token */
+    int64_t sequences, context; /* windows that the text was cut into, and their length */
     double threshold_db;
-    int alone;                                      /* matrices of codes that have no scale, and 1 is taken */
-    uint64_t file_bytes, peak_bytes;                /* the checkpoint's size; the most memory this process had */
+    int alone;                       /* matrices of codes that have no scale, and 1 is taken */
+    uint64_t file_bytes, peak_bytes; /* the checkpoint's size; the most memory this process had */
     int rows;
     mr_row *row;
 } mr_result;

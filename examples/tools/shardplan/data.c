@@ -16,10 +16,18 @@
 static const struct {
     const char *key;
     size_t offset;
-} part_field[TRN_PART_COUNT] = { PART(PRODUCTS, products_s), PART(READS, reads_s), PART(ATTENTION, attention_s),
-                                 PART(ELEMENTWISE, elementwise_s), PART(UPDATE, update_s), PART(TP, tp_s),
-                                 PART(CP, cp_s), PART(EP, ep_s), PART(DP, dp_s), PART(PP, pp_s),
-                                 PART(BUBBLE, bubble_s), PART(LOOKUPS, lookups_s) };
+} part_field[TRN_PART_COUNT] = { PART(PRODUCTS, products_s),
+                                 PART(READS, reads_s),
+                                 PART(ATTENTION, attention_s),
+                                 PART(ELEMENTWISE, elementwise_s),
+                                 PART(UPDATE, update_s),
+                                 PART(TP, tp_s),
+                                 PART(CP, cp_s),
+                                 PART(EP, ep_s),
+                                 PART(DP, dp_s),
+                                 PART(PP, pp_s),
+                                 PART(BUBBLE, bubble_s),
+                                 PART(LOOKUPS, lookups_s) };
 
 const char *sp_part_key(trn_plan_part part) { return part_field[part].key; }
 
@@ -30,16 +38,18 @@ double sp_part_s(const trn_plan_time *time, trn_plan_part part)
     return seconds;
 }
 
-#define ASSUMPTION(field) { #field, offsetof(trn_plan_assumptions, field) }
+#define ASSUMPTION(field) #field, offsetof(trn_plan_assumptions, field)
 static const struct {
     const char *name;
     size_t offset;
-} assumption_field[] = { ASSUMPTION(contention), ASSUMPTION(expert_imbalance), ASSUMPTION(hidden_passes),
-                         ASSUMPTION(inner_passes), ASSUMPTION(scalar_passes), ASSUMPTION(vector_passes),
-                         ASSUMPTION(reserve_bytes), ASSUMPTION(bucket_bytes), ASSUMPTION(bucket_rank_bytes),
-                         ASSUMPTION(product_start_s), ASSUMPTION(optimizer_states), ASSUMPTION(tensor_share),
-                         ASSUMPTION(hbm_share), ASSUMPTION(kernel_s), ASSUMPTION(layer_kernels),
-                         ASSUMPTION(spread), ASSUMPTION(convert_passes) };
+} assumption_field[] = {
+    { ASSUMPTION(contention) },      { ASSUMPTION(expert_imbalance) }, { ASSUMPTION(hidden_passes) },
+    { ASSUMPTION(inner_passes) },    { ASSUMPTION(scalar_passes) },    { ASSUMPTION(vector_passes) },
+    { ASSUMPTION(reserve_bytes) },   { ASSUMPTION(bucket_bytes) },     { ASSUMPTION(bucket_rank_bytes) },
+    { ASSUMPTION(product_start_s) }, { ASSUMPTION(optimizer_states) }, { ASSUMPTION(tensor_share) },
+    { ASSUMPTION(hbm_share) },       { ASSUMPTION(kernel_s) },         { ASSUMPTION(layer_kernels) },
+    { ASSUMPTION(spread) },          { ASSUMPTION(convert_passes) }
+};
 enum { ASSUMPTIONS = sizeof assumption_field / sizeof assumption_field[0] };
 _Static_assert(ASSUMPTIONS * sizeof(double) == sizeof(trn_plan_assumptions), "an assumption is missing here");
 
@@ -127,8 +137,10 @@ static void add(app_table *t, double value, bool there) { app_real(t, there ? va
 
 static void add_count(app_table *t, int64_t value, bool there)
 {
-    if (there) app_integer(t, value);
-    else app_missing(t);
+    if (there)
+        app_integer(t, value);
+    else
+        app_missing(t);
 }
 
 static void add_degrees(app_table *t, const trn_plan *p)
@@ -239,8 +251,12 @@ static void json_formats(const sp_job *job, FILE *out)
     const struct {
         const char *name;
         trn_format format;
-    } row[] = { { "weights", f.weights }, { "activations", f.activations }, { "gradients", f.gradients },
-                { "optimizer", f.optimizer }, { "kv", f.kv }, { "compute", f.compute } };
+    } row[] = { { "weights", f.weights },
+                { "activations", f.activations },
+                { "gradients", f.gradients },
+                { "optimizer", f.optimizer },
+                { "kv", f.kv },
+                { "compute", f.compute } };
     fprintf(out, "  \"precision\": \"%s\",\n  \"formats\": {", trn_precision_name(job->args.precision));
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         fprintf(out, "%s\"%s\": \"%s\"", i ? ", " : "", row[i].name, trn_format_name(row[i].format));
@@ -278,8 +294,7 @@ void sp_print_json(FILE *out, const void *context)
     fprintf(out, ",\n  \"parameters\": %.0f,\n  \"active_parameters\": %.0f,\n  \"system\": ", job->size.total,
             job->size.active);
     app_print_json_string(out, job->net.name);
-    fprintf(out,
-            ",\n  \"chips\": %d,\n  \"job\": \"%s\",\n  \"batch\": %lld,\n  \"sequence\": %lld,\n", job->net.chips,
+    fprintf(out, ",\n  \"chips\": %d,\n  \"job\": \"%s\",\n  \"batch\": %lld,\n  \"sequence\": %lld,\n", job->net.chips,
             trn_job_name(job->args.job), (long long)job->args.batch, (long long)job->args.sequence);
     json_formats(job, out);
     fprintf(out, "  \"found\": %lld,\n  \"legal\": %lld,\n  \"variants\": %lld,\n  \"reasons\": {",

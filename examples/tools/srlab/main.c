@@ -99,24 +99,29 @@ APP_TAKE(take_schema, sr_settings, schema, true)
 
 /* ---- tables ---- */
 
+/* The formatter takes the braces for a block. */
+/* clang-format off */
 #define COMMON_OPTIONS                                                                                                 \
     { "--arms", "LIST", "of " ARMS " (default: all)", take_arms },                                                     \
-        { "--steps", "N", "updates", take_steps },                                                                     \
-        { "--batch", "N", "examples in a step, a multiple of 4", take_batch },                                         \
-        { "--lr", "RATE", "the largest learning rate", take_rate },                                                    \
-        { "--lr-end", "SHARE", "of --lr, at the last step, after half a cosine", take_rate_end },                      \
-        { "--warmup", "N", "steps from 0 up to --lr", take_warmup },                                                   \
-        { "--weight-decay", "X", "AdamW's", take_decay }, { "--clip", "NORM", "of the gradient; 0: none", take_clip }, \
-        { "--products", "NAME", "operands of products: bfloat16 (default) or float32", take_products },                \
-        { "--seed", "N", "of weights, batches and random bits (default: 1)", take_seed },                              \
-        { "--seeds", "N", "as many runs of each arm, seeds N, N + 1, ... (default: 1)", take_seeds },                  \
-        { "--sweep-lr", "LIST", "learning rates with commas between: all arms with each", take_sweep },                \
-        { "--every", "N", "steps between two validations (default: a twentieth of --steps)", take_every },             \
-        { "--threads", "N", "at most 4 have work (default: all of this host); the bits are the same", take_threads },  \
-        { "--csv", "FILE", "every point of every run (- for standard output, in place of the text)", take_csv },       \
-        { "--json", "FILE", "settings, runs, points", take_json }, { "--svg", "FILE", "the loss curves", take_svg },   \
-        { "--html", "FILE", "a page: curves, tables, reasons", take_html },                                            \
-        { "--schema", NULL, "the columns of the CSV", take_schema }
+    { "--steps", "N", "updates", take_steps },                                                                         \
+    { "--batch", "N", "examples in a step, a multiple of 4", take_batch },                                             \
+    { "--lr", "RATE", "the largest learning rate", take_rate },                                                        \
+    { "--lr-end", "SHARE", "of --lr, at the last step, after half a cosine", take_rate_end },                          \
+    { "--warmup", "N", "steps from 0 up to --lr", take_warmup },                                                       \
+    { "--weight-decay", "X", "AdamW's", take_decay },                                                                  \
+    { "--clip", "NORM", "of the gradient; 0: none", take_clip },                                                       \
+    { "--products", "NAME", "operands of products: bfloat16 (default) or float32", take_products },                    \
+    { "--seed", "N", "of weights, batches and random bits (default: 1)", take_seed },                                  \
+    { "--seeds", "N", "as many runs of each arm, seeds N, N + 1, ... (default: 1)", take_seeds },                      \
+    { "--sweep-lr", "LIST", "learning rates with commas between: all arms with each", take_sweep },                    \
+    { "--every", "N", "steps between two validations (default: a twentieth of --steps)", take_every },                 \
+    { "--threads", "N", "at most 4 have work (default: all of this host); the bits are the same", take_threads },      \
+    { "--csv", "FILE", "every point of every run (- for standard output, in place of the text)", take_csv },           \
+    { "--json", "FILE", "settings, runs, points", take_json },                                                         \
+    { "--svg", "FILE", "the loss curves", take_svg },                                                                  \
+    { "--html", "FILE", "a page: curves, tables, reasons", take_html },                                                \
+    { "--schema", NULL, "the columns of the CSV", take_schema }
+/* clang-format on */
 
 static const app_option logistic_options[] = {
     { "--features", "N", "of an example (default: 64)", take_features },
@@ -179,15 +184,31 @@ static const trainer trainers[] = {
         "A small MLP that tells the arms of a spiral apart, with the engines' numerics: an arm for each way to keep\n"
         "the weights.",
         mlp_options, COUNT(mlp_options), arms_text, NULL },
-      { .rate = { 1e-3 }, .rate_end = 0.01, .steps = 2000, .batch = 256, .hidden = 64, .depth = 2, .classes = 3,
-        .examples = 4096, .warmup = 50 } },
+      { .rate = { 1e-3 },
+        .rate_end = 0.01,
+        .steps = 2000,
+        .batch = 256,
+        .hidden = 64,
+        .depth = 2,
+        .classes = 3,
+        .examples = 4096,
+        .warmup = 50 } },
     { &sr_char,
       { "srlab char", "usage: srlab char [options]",
         "A character-level transformer of about a million weights learns to spell, with the engines' numerics: an arm\n"
         "for each way to keep the weights.",
         char_options, COUNT(char_options), arms_text, NULL },
-      { .rate = { 1e-3 }, .rate_end = 0.01, .steps = 1000, .batch = 16, .width = 128, .layers = 5, .heads = 4,
-        .context = 64, .warmup = 50, .weight_decay = 0.1, .words = 8 } },
+      { .rate = { 1e-3 },
+        .rate_end = 0.01,
+        .steps = 1000,
+        .batch = 16,
+        .width = 128,
+        .layers = 5,
+        .heads = 4,
+        .context = 64,
+        .warmup = 50,
+        .weight_decay = 0.1,
+        .words = 8 } },
 };
 
 /* ---- the whole ---- */

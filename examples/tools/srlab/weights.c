@@ -8,9 +8,12 @@
 
 /* ---- what is compared: one row an arm ---- */
 
+/* The formatter takes the braces for blocks. */
+/* clang-format off */
 #define SAME { TRN_FORMAT_UNSET, TRN_NEAREST_EVEN }
 #define E4M3(rounding) { TRN_F8_E4M3, rounding }
 #define E5M2(rounding) { TRN_F8_E5M2, rounding }
+/* clang-format on */
 
 /* The FP8 arms differ in the rounding of their casts alone: their weights are those of bf16-sr, which do not stall. */
 const sr_arm sr_arms[SR_ARMS] = {

@@ -238,8 +238,10 @@ __attribute__((unused, format(printf, 3, 4))) static bool io_stage_fail(io_stage
     io_say_list(sentence, sizeof sentence, IO_SAID, format, list);
     va_end(list);
     io_fail(why, s->path ? s->path : "output", "%s", sentence);
-    if (s->open) io_stage_discard(s);
-    else io_stage_forget(s);
+    if (s->open)
+        io_stage_discard(s);
+    else
+        io_stage_forget(s);
     return false;
 }
 
@@ -317,8 +319,7 @@ IO_FN int io_stage_try_lock(io_stage *s, char *why)
 {
     struct stat there;
     const bool made = mkdir(s->part, 0777) == 0;
-    if (!made && errno != EEXIST)
-        return io_stage_fail(s, why, "it cannot be created (%s)", strerror(errno)), -1;
+    if (!made && errno != EEXIST) return io_stage_fail(s, why, "it cannot be created (%s)", strerror(errno)), -1;
     const bool had = lstat(s->lock, &there) == 0;
     if (!made && !had && (lstat(s->part, &there) != 0 || !S_ISDIR(there.st_mode) || io_entries(s->part) != 0))
         return io_stage_fail(s, why, "%s is in the way, and not what a run left; remove it", s->part), -1;
@@ -333,8 +334,8 @@ IO_FN int io_stage_try_lock(io_stage *s, char *why)
     if (!locked && (errno == EWOULDBLOCK || had)) { /* without locks, who comes first has it */
         const bool busy = errno == EWOULDBLOCK;
         close(descriptor);
-        return io_stage_fail(s, why, busy ? "another run is writing it (%s)"
-                                          : "another run is writing it, or was killed; then remove %s", s->part), -1;
+        if (busy) return io_stage_fail(s, why, "another run is writing it (%s)", s->part), -1;
+        return io_stage_fail(s, why, "another run is writing it, or was killed; then remove %s", s->part), -1;
     }
     static const char text[] = "A run is writing what lies beside this, or was killed; the next one removes this.\n";
     if (io_still_there(descriptor, s->lock) && (had || write(descriptor, text, sizeof text - 1) != 0))
@@ -360,8 +361,10 @@ IO_FN void io_stage_sweep(io_stage *s)
 {
     struct stat there;
     char why[IO_WHY];
-    if (lstat(s->lock, &there) != 0) rmdir(s->part); /* it was killed before its very last call */
-    else if (io_stage_take(s, why)) io_stage_clean(s);
+    if (lstat(s->lock, &there) != 0)
+        rmdir(s->part); /* it was killed before its very last call */
+    else if (io_stage_take(s, why))
+        io_stage_clean(s);
 }
 
 /* Would the system exchange two directories here? */
