@@ -326,16 +326,17 @@ void ud_print_others(FILE *out, const ud_explanation *e, int side)
 static void print_verdict(FILE *out, const ud_explanation *e, int side)
 {
     const ud_hypothesis *h = ud_best(e, side);
+    const char name = "AB"[side];
     char n[32], of[32];
     if (!h) return;
     const ud_score *s = &h->score[side];
     if (!ud_exact(h, side)) {
         fprintf(out,
                 "\n  %c: none of %d hypotheses explains it. The nearest, %.2f %% equal, at most %.6g ulps:\n     %s\n",
-                "AB"[side], e -> count, 100 * ud_share(s->equal, s->outputs), s -> worst, h -> text);
+                name, e->count, 100 * ud_share(s->equal, s->outputs), s->worst, h->text);
         return;
     }
-    fprintf(out, "\n  %c: explained by %s\n     %s of %s outputs computed, all equal", "AB"[side], h -> text,
+    fprintf(out, "\n  %c: explained by %s\n     %s of %s outputs computed, all equal", name, h->text,
             app_count(n, sizeof n, s->outputs), app_count(of, sizeof of, e->source.total));
     ud_print_others(out, e, side);
 }

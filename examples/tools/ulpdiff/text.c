@@ -117,11 +117,13 @@ static void print_head(FILE *out, const ud_pair *p)
 {
     const ud_array *side[] = { &p->a, &p->b };
     char shape[128];
-    for (int k = 0; k < 2; k++)
-        app_say(out, "  %c  %s  %s %s\n", "AB"[k], side[k] -> name,
-                side[k] -> kind == UD_CODES || side[k] -> kind == UD_SUB_BYTE ? trn_format_name(side[k]->format)
-                                                                              : side[k] -> type,
-                ud_shape(side[k], shape, sizeof shape));
+    for (int k = 0; k < 2; k++) {
+        const ud_array *x = side[k];
+        const char name = "AB"[k];
+        const bool coded = x->kind == UD_CODES || x->kind == UD_SUB_BYTE;
+        app_say(out, "  %c  %s  %s %s\n", name, x->name, coded ? trn_format_name(x->format) : x->type,
+                ud_shape(x, shape, sizeof shape));
+    }
     fprintf(out, "\n  %s pairs: %s equal, %s differ; bytes %s", count(p->sums.pairs),
             count(p->sums.pairs - p->sums.mismatches - (p->sums.numbers - p->sums.bucket[0])),
             count(p->sums.mismatches + p->sums.numbers - p->sums.bucket[0]), p->bytes_equal ? "equal" : "differ");
