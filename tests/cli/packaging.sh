@@ -8,8 +8,8 @@ program=$root/scripts/packaging/homebrew.sh
 . "$root/tests/cli/lib/program.sh"
 recipes=$root/scripts/packaging
 lib=$root/tests/cli/lib
-PYTHONDONTWRITEBYTECODE=1
-export PYTHONDONTWRITEBYTECODE
+PYTHONDONTWRITEBYTECODE=1 CC=${CC:-$(quick_cc)}
+export PYTHONDONTWRITEBYTECODE CC
 version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
 
 # builds PREFIX: the program of Conan's test_package, from a copy of it, against what was installed there
@@ -65,7 +65,7 @@ python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$recipes/cona
 whole "$PWD/conan/package"
 [ -s conan/package/licenses/LICENSE ] && [ ! -e conan/package/share ] || fail 'the Conan package has other files'
 # Conan writes the target itself: its include directory and libm are all that there is to it.
-"${CC:-cc}" -O0 "-I$PWD/conan/package/include" "$recipes/conan/test_package/example.c" -o from_conan -lm 2>log &&
+"$CC" -O0 "-I$PWD/conan/package/include" "$recipes/conan/test_package/example.c" -o from_conan -lm 2>log &&
     [ "$(./from_conan)" = "trnmath $version: 16777312" ] || fail "with Conan's package: $(cat log)"
 
 # ---- Homebrew ----

@@ -31,11 +31,10 @@ done
 [ -z "$missing" ] || { echo "SKIP pip: without$missing"; exit $failed; }
 
 # ---- one wheel from a source archive, by pip; the other from the checkout ----
-# (Quick to compile, for the test's sake: the files are the same. At level 1 by clang, which takes a quarter of gcc's.)
+# (Quick to compile, for the test's sake: the files are the same.)
 
-CFLAGS='-O0 -DTRN_NO_INTRINSICS=1'
-[ "${TRN_TEST_LEVEL:-1}" -ge 2 ] || ! command -v clang >/dev/null || CC=clang
-export CFLAGS ${CC:+CC}
+CFLAGS='-O0 -DTRN_NO_INTRINSICS=1' CC=${CC:-$(quick_cc)}
+export CFLAGS CC
 mkdir one two sources
 TRNMATH_OPENMP=off "$python" "$folder/nki_build.py" two >two.log 2>&1 &
 second=$!

@@ -12,7 +12,7 @@ cc=${CC:-cc}
 strict='-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror'
 
 # shellcheck disable=SC2086
-$cc $strict -O0 -I"$root" -c "$folder/dense.c" -o dense.o 2>log || fail "dense.c: $(cat log)"
+"$(quick_cc)" $strict -O0 -I"$root" -c "$folder/dense.c" -o dense.o 2>log || fail "dense.c: $(cat log)"
 # shellcheck disable=SC2086
 $cc $strict -O2 -I"$folder" -c "$root/tests/cli/lib/dense_check.c" -o check.o 2>log &&
     $cc check.o dense.o -o check -lm 2>>log || fail "dense_check.c: $(cat log)"

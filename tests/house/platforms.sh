@@ -65,8 +65,15 @@ packages)
     exit 2
     ;;
 esac
-# What optimisers of this machine do, digest.gcc, digest.clang and platform.c++17 ask at level 1.
-case $level$platform in 1gcc | 1clang | 1c++20) flags=$(printf '%s' "$flags" | sed 's/-O2/-O0/') ;; esac
+# What optimisers do, digest.* and three platforms ask at level 1: g++ in C++17, and processors that nothing else is for.
+case $level$platform in
+1gcc | 1clang | 1c++20 | 1musl | 1mingw | 1aarch64) flags=$(printf '%s' "$flags" | sed 's/-O2/-O0/') ;;
+1ppc64le) flags=$(printf '%s' "$flags" | sed 's/-O2/-O1/') ;;
+esac
+case $level$platform in
+1c++17) builds=$(first g++ clang++) ;;
+1c++20) builds=$(first clang++ g++) ;;
+esac
 [ -n "$builds" ] || stop 'no compiler for it is installed'
 for compiler in $builds; do have "$compiler" || stop "$compiler is not installed"; done
 

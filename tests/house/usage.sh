@@ -40,7 +40,11 @@ while read -r header door; do
         fail "$header: its usage block does not include <trnmath/$door>"
     case $header in
     trn_mpi.h | mpi/*) # no library knows MPI
-        if [ "$level" -ge 2 ]; then try gcc -O0 "$header"; else try gcc '-O0 -DTRN_NO_INTRINSICS=1' "$header"; fi
+        if [ "$level" -ge 2 ]; then
+            try gcc -O0 "$header"
+        else
+            try "$(quick_compiler)" '-O0 -DTRN_NO_INTRINSICS=1' "$header"
+        fi
         ;;
     *)
         if [ -n "$library" ]; then
