@@ -65,7 +65,7 @@ packages)
     exit 2
     ;;
 esac
-# What optimisers do, digest.* and three platforms ask at level 1: g++ in C++17, and processors that nothing else is for.
+# What optimisers do, digest.* and three platforms ask at level 1: g++ in C++17, and processors that no other test has.
 case $level$platform in
 1gcc | 1clang | 1c++20 | 1musl | 1mingw | 1aarch64) flags=$(printf '%s' "$flags" | sed 's/-O2/-O0/') ;;
 1ppc64le) flags=$(printf '%s' "$flags" | sed 's/-O2/-O1/') ;;
