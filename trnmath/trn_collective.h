@@ -245,7 +245,7 @@ TRNI_FN trn_status trni_job_resolve(trni_collective_job *job, bool scheduled, tr
         return a->algorithm != TRN_ALGORITHM_AUTO && a->op < TRN_PERMUTE
                    ? trni_layout_fits(&job->layout, a->algorithm, a->error)
                    : TRN_OK;
-    const trn_status status = trni_choose(&job->layout, trni_job_bytes(job), choice);
+    const trn_status status = trni_pick_best(&job->layout, trni_job_bytes(job), choice);
     return status == TRN_OK ? trni_layout_schedule(&job->layout, choice->algorithm, choice->variant, &job->schedule)
                             : status;
 }

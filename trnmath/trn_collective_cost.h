@@ -181,7 +181,7 @@ TRNI_FN trn_status trni_choose_pairs(const trni_layout *l, trni_pick *best)
     return trni_load_times(l, &none, &best->times);
 }
 
-TRNI_FN trn_status trni_choose(const trni_layout *l, double bytes, trni_pick *best)
+TRNI_FN trn_status trni_pick_best(const trni_layout *l, double bytes, trni_pick *best)
 {
     trn_algorithm list[TRN_ALGORITHM_COUNT];
     trn_status status = TRN_OK;
@@ -277,7 +277,7 @@ TRN_API trn_status trn_collective_cost(const trn_collective_args *args, trn_cost
     if (!cost) return trni_fail(args->error, TRN_EINVAL, "cost is null");
     trn_status status = trni_layout_init(&l, args);
     if (status == TRN_OK && args->enforce_rules) status = trn_replica_group_check(args);
-    if (status == TRN_OK) status = trni_choose(&l, (double)args->bytes, &choice);
+    if (status == TRN_OK) status = trni_pick_best(&l, (double)args->bytes, &choice);
     if (status == TRN_OK) trni_cost_answer(&l, &choice, cost);
     return status;
 }

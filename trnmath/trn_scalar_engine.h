@@ -144,12 +144,12 @@ TRNI_FN void trni_ideal_run(trn_act op, float *dst, const float *src, size_t n, 
 
 /* ---- what comes before the function: kernels of one operation each, so that no compiler may fuse two ---- */
 
-TRNI_INLINE void trni_times_body(float *y, const float *x, float s, float b, size_t n)
+TRNI_INLINE void trni_scale_shift_body(float *y, const float *x, float s, float b, size_t n)
 {
     (void)b;
     for (size_t i = 0; i < n; i++) y[i] = x[i] * s;
 }
-TRNI_DISPATCH_AVX2(trni_times, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
+TRNI_DISPATCH_AVX2(trni_scale_shift, (float *y, const float *x, float s, float b, size_t n), (y, x, s, b, n))
 
 /* s is 1 or -1: x + b, x - b (b negated) or b - x */
 TRNI_INLINE void trni_plus_body(float *y, const float *x, float s, float b, size_t n)
@@ -182,7 +182,7 @@ TRNI_INLINE float trni_reduce_step(trn_alu op, float a, float x)
 }
 
 /* The i-th of `gang` rows of n numbers each, into accumulator[i]. */
-TRNI_INLINE void trni_reduce_rows_body(trn_alu op, float *accumulator, const float *const *row, int gang, size_t n)
+TRNI_INLINE void trni_accumulate_rows_body(trn_alu op, float *accumulator, const float *const *row, int gang, size_t n)
 {
     if (gang == TRNI_ACTIVATION_GANG && op == TRN_ALU_ADD) {
         float a[TRNI_ACTIVATION_GANG];
@@ -198,7 +198,7 @@ TRNI_INLINE void trni_reduce_rows_body(trn_alu op, float *accumulator, const flo
         accumulator[j] = a;
     }
 }
-TRNI_DISPATCH_AVX2(trni_reduce_rows, (trn_alu op, float *accumulator, const float *const *row, int gang, size_t n),
+TRNI_DISPATCH_AVX2(trni_accumulate_rows, (trn_alu op, float *accumulator, const float *const *row, int gang, size_t n),
                    (op, accumulator, row, gang, n))
 
 /* ---- a call, settled ---- */
@@ -247,7 +247,7 @@ TRNI_FN void trni_activation_values(const trni_activation *a, int64_t p, float *
         x = y;
     } else {
         if (first->op == TRN_ALU_MULTIPLY)
-            trni_times_for(isa)(y, x, s, 0.0f, n);
+            trni_scale_shift_for(isa)(y, x, s, 0.0f, n);
         else if (first->op == TRN_ALU_SUBTRACT && !first->reverse)
             trni_plus_for(isa)(y, x, 1.0f, -s, n);
         else if (first->op != TRN_ALU_BYPASS)
@@ -314,7 +314,7 @@ TRNI_FN void trni_activation_gang(const void *plan, int64_t p, int64_t gang, voi
             trni_span_write(&a->dst, p + j, f, n, out[j]);
             row[j] = out[j];
         }
-        trni_reduce_rows_for(a->frame.isa)(a->reduce_op, value, row, (int)gang, (size_t)n);
+        trni_accumulate_rows_for(a->frame.isa)(a->reduce_op, value, row, (int)gang, (size_t)n);
     }
     for (int j = 0; j < gang; j++) trni_activation_finish(a, p + j, value[j]);
 }

@@ -134,7 +134,7 @@ TRNI_FN trn_status trni_traffic_add(const trn_traffic_args *a, int i, trni_progr
     ask.error = a->error;
     trn_status status = trni_layout_init(&l, &ask);
     if (status == TRN_OK && ask.enforce_rules) status = trn_replica_group_check(&ask);
-    if (status == TRN_OK) status = trni_choose(&l, (double)ask.bytes, &pick);
+    if (status == TRN_OK) status = trni_pick_best(&l, (double)ask.bytes, &pick);
     if (status != TRN_OK) return status;
     l.whole = true;
     memset(&s, 0, sizeof s);

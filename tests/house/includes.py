@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Whether each header includes what it uses, whoever is included first.
+"""Whether each header includes what it uses, whoever is included first; and whether a kernel's name is its alone.
 
 includes.py FOLDER reads every header of FOLDER as text, in the order in which a compiler that is given this header alone
-would. A line of its output is HEADER: NAME is of OTHER: a name of ours that no text before it defines. What macros paste
-together it does not know. Texts that are read once for each instruction set (simd/*_vector.h) are not tried.
+would. A line of its output is HEADER: NAME is of OTHER: a name of ours that no text before it defines, or that is a
+kernel here and something else there. What macros paste together it does not know. Texts that are read once for each
+instruction set (simd/*_vector.h) are not tried.
 """
 
 import os
@@ -49,8 +50,9 @@ class Header:
         code = DIRECTIVE.sub(blank, text)
         for pattern in DEFINITIONS:
             self.define(pattern, code)
-        for kernel in DISPATCH.finditer(code):
-            self.defines.setdefault(kernel.group(1) + "_for", kernel.start(1))
+        self.kernels = {kernel.group(1): kernel.start(1) for kernel in DISPATCH.finditer(code)}
+        for kernel, at in self.kernels.items():
+            self.defines.setdefault(kernel + "_for", at)
         for enum in ENUM.finditer(code):
             self.define(ENUMERATOR, enum.group(1), enum.start(1))
         self.events += [(at, "define", name) for name, at in self.defines.items()]
@@ -94,9 +96,9 @@ def main():
     for path in paths:
         if path.startswith("simd/") and path.endswith("_vector.h"):
             continue
-        for name in unknown(path, headers):
-            if name in homes:
-                print(f"{path}: {name} is of {' or '.join(homes[name])}")
+        taken = [name for name in headers[path].kernels if homes[name] != [path]]
+        for name in taken + [name for name in unknown(path, headers) if name in homes]:
+            print(f"{path}: {name} is of {' or '.join(home for home in homes[name] if home != path)}")
 
 
 if __name__ == "__main__":

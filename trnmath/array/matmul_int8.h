@@ -217,8 +217,8 @@ TRNI_DRIVER const signed char *trni_int8_lane(const trni_int8_work *w, const trn
 }
 
 /* Words of a lane, `step` apart, each bit of `flip` turned. */
-TRNI_DRIVER void trni_int8_line(const trni_int8_work *w, const signed char *line, int64_t groups, uint32_t flip,
-                                int64_t step, uint32_t *dst)
+TRNI_DRIVER void trni_int8_row(const trni_int8_work *w, const signed char *line, int64_t groups, uint32_t flip,
+                               int64_t step, uint32_t *dst)
 {
     if (w->way.group == 2) {
         for (int64_t g = 0; g < groups; g++, line += 2)
@@ -262,7 +262,7 @@ TRNI_DRIVER void trni_int8_pack_panel(const trni_int8_work *w, int64_t n, int co
         trni_int8_weave_panel(w, n, columns, k, depth, dst);
     else
         for (int j = 0; j < columns; j++)
-            trni_int8_line(w, trni_int8_lane(w, o, n + j, k, depth, copy), groups, flip, TRNI_INT8_WIDTH, dst + j);
+            trni_int8_row(w, trni_int8_lane(w, o, n + j, k, depth, copy), groups, flip, TRNI_INT8_WIDTH, dst + j);
     for (int64_t g = 0; g < groups; g++, dst += TRNI_INT8_WIDTH)
         for (int j = columns; j < TRNI_INT8_WIDTH; j++) dst[j] = dst[0];
 }
@@ -273,14 +273,14 @@ TRNI_DRIVER void trni_int8_pack_row(const trni_int8_work *w, const signed char *
 {
     const int64_t groups = trni_ceil_div(depth, w->way.group), all = trni_int8_groups(w, depth);
     if (!w->way.unit.int8 || strip < TRNI_UNIT_ROWS) {
-        trni_int8_line(w, line, groups, 0, strip, dst + row);
+        trni_int8_row(w, line, groups, 0, strip, dst + row);
         for (int64_t g = groups; g < all; g++) dst[g * strip + row] = 0;
         return;
     }
     for (int64_t g = 0; g < all; g += TRNI_UNIT_WORDS, line += 4 * TRNI_UNIT_WORDS) {
         uint32_t *words = dst + g * TRNI_UNIT_ROWS + row * TRNI_UNIT_WORDS;
         const int64_t some = trni_min64(groups - g, TRNI_UNIT_WORDS);
-        trni_int8_line(w, line, some, 0, 1, words);
+        trni_int8_row(w, line, some, 0, 1, words);
         memset(words + some, 0, sizeof *words * (size_t)(TRNI_UNIT_WORDS - some));
     }
 }

@@ -397,21 +397,21 @@ TRNI_COLD void trni_stream_rest(trni_stream_fn *stream, const trni_loader *loade
 #if TRNI_LOADER_SIMD
 #include "../simd/systolic_loader_avx2.h"
 #include "../simd/systolic_loader_avx512.h"
-#define TRNI_OWN(kind, name, isa)                                                                                      \
+#define TRNI_OWN_KERNEL(kind, name, isa)                                                                               \
     (isa == TRN_ISA_AVX512 ? trni_simd_##kind##_##name##_avx512                                                        \
      : isa == TRN_ISA_AVX2 ? trni_simd_##kind##_##name##_avx2                                                          \
                            : NULL)
 #elif TRNI_LOADER_NEON
 #include "../simd/systolic_loader_neon.h"
-#define TRNI_OWN(kind, name, isa) trni_simd_##kind##_##name##_neon
+#define TRNI_OWN_KERNEL(kind, name, isa) trni_simd_##kind##_##name##_neon
 #else
-#define TRNI_OWN(kind, name, isa) trni_##kind##_##name##_for(isa)
+#define TRNI_OWN_KERNEL(kind, name, isa) trni_##kind##_##name##_for(isa)
 #endif
 
 /* ---- choosing ---- */
 
 /* The kernels of the formats that have their own. */
-#define TRNI_LOADER_KERNELS(name) lines = TRNI_OWN(lines, name, isa), stream = TRNI_OWN(stream, name, isa)
+#define TRNI_LOADER_KERNELS(name) lines = TRNI_OWN_KERNEL(lines, name, isa), stream = TRNI_OWN_KERNEL(stream, name, isa)
 TRNI_DRIVER void trni_loader_pick(trni_loader *f, trn_format format, bool cut)
 {
     const trn_isa isa = f->isa;
@@ -436,7 +436,7 @@ TRNI_DRIVER void trni_loader_pick(trni_loader *f, trn_format format, bool cut)
     if (stream) f->stream = stream;
 }
 #undef TRNI_LOADER_KERNELS
-#undef TRNI_OWN
+#undef TRNI_OWN_KERNEL
 
 TRNI_DRIVER void trni_loader_init(trni_loader *f, const trni_operand *o, trn_isa isa)
 {

@@ -288,7 +288,7 @@ typedef struct trni_array {
 
 #if TRNI_PANEL_EXACT
 /* Any products, then exact ones, alone, in pairs and in quads: these two have no other kind (array/product.h, safe). */
-#define TRNI_PLAIN(kind)                                                                                               \
+#define TRNI_PLAIN_ARRAY(kind)                                                                                         \
     {                                                                                                                  \
         32, { 4, 2, 1, 1, 1 }, { trni_micro_##kind(4), trni_micro_##kind(2), trni_micro_##kind(1), NULL, NULL },       \
             trni_transpose_portable, trni_add_line_portable                                                            \
@@ -297,8 +297,9 @@ typedef struct trni_array {
 #define trni_micro_one(rows) trni_micro_exact_##rows##x1
 #define trni_micro_two(rows) trni_micro_exact_##rows##x2
 #define trni_micro_all(rows) trni_micro_exact_##rows##x4
-static const trni_array trni_array_plain[4] = { TRNI_PLAIN(any), TRNI_PLAIN(one), TRNI_PLAIN(two), TRNI_PLAIN(all) };
-#undef TRNI_PLAIN
+static const trni_array trni_array_plain[4] = { TRNI_PLAIN_ARRAY(any), TRNI_PLAIN_ARRAY(one), TRNI_PLAIN_ARRAY(two),
+                                                TRNI_PLAIN_ARRAY(all) };
+#undef TRNI_PLAIN_ARRAY
 #undef trni_micro_any
 #undef trni_micro_one
 #undef trni_micro_two

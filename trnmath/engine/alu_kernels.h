@@ -171,7 +171,7 @@ TRNI_FN float trni_alu_apply(trn_alu op, float x, float y)
 typedef enum trni_bits_kind { TRNI_BITS_ROWS(TRNI_BITS_NAME) TRNI_BITS_KINDS } trni_bits_kind;
 #undef TRNI_BITS_NAME
 
-TRNI_INLINE void trni_bits_all_body(trni_bits_kind kind, void *r, const void *x, const void *y, size_t n)
+TRNI_INLINE void trni_bits_line_body(trni_bits_kind kind, void *r, const void *x, const void *y, size_t n)
 {
 #define TRNI_BITS_CASE(name, type, result)                                                                             \
     case TRNI_BITS_##name:                                                                                             \
@@ -189,7 +189,7 @@ TRNI_INLINE void trni_bits_all_body(trni_bits_kind kind, void *r, const void *x,
     }
 #undef TRNI_BITS_CASE
 }
-TRNI_DISPATCH_AVX2(trni_bits_all, (trni_bits_kind kind, void *r, const void *x, const void *y, size_t n),
+TRNI_DISPATCH_AVX2(trni_bits_line, (trni_bits_kind kind, void *r, const void *x, const void *y, size_t n),
                    (kind, r, x, y, n))
 #undef TRNI_BITS_ROWS
 #undef TRNI_BITS_SHIFTS
@@ -221,7 +221,7 @@ TRNI_FN const trni_bits_row *trni_bits_kernel_of(trn_alu op, size_t bytes)
 TRNI_FN void trni_bits_run(const trni_bits_row *row, trn_isa isa, size_t bytes, void *r, const void *x, const void *y,
                            size_t n)
 {
-    trni_bits_all_for(isa)(row->kind, r, x, y, row->counts_bytes ? n * bytes : n);
+    trni_bits_line_for(isa)(row->kind, r, x, y, row->counts_bytes ? n * bytes : n);
 }
 
 /* The definition: `op` is an operator on bits, width is 8, 16 or 32. */

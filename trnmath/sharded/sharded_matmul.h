@@ -406,7 +406,7 @@ TRNI_FN trn_status trni_sharded_sum(trni_sharded_run *r, const trn_reshard_step 
         r->chip[i] = trn_mesh_chip(s->mesh, trni_split_device(&split, i / split.members, i % split.members));
     const trn_collective_args question = trni_sharded_question(r, step, split.groups);
     trn_status status = trni_layout_init(&layout, &question);
-    if (!status) status = trni_choose(&layout, (double)step->bytes, &pick);
+    if (!status) status = trni_pick_best(&layout, (double)step->bytes, &pick);
     if (!status) status = trni_layout_schedule(&layout, pick.algorithm, pick.variant, &r->schedule);
     if (status) return status;
     status = trni_sharded_fold(r, &question, &split, step, before);
