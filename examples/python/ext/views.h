@@ -293,6 +293,15 @@ static PyObject *tensor_offset(tensor *self, void *unused)
     return PyLong_FromLongLong(((char *)self->t.data - (char *)self->owner->whole.data) /
                                (int64_t)trn_format_bytes(self->t.format));
 }
+/* The first partition of a view of SBUF or PSUM that has memory now; else None. */
+static PyObject *tensor_partition(tensor *self, void *unused)
+{
+    (void)unused;
+    const owner *o = self->owner;
+    if (o->space == TRN_SPACE_HBM || !o->core || o->outside) Py_RETURN_NONE;
+    const trni_memory *m = &o->core->core->memory[o->space];
+    return PyLong_FromLongLong(((char *)self->t.data - m->base) / m->pitch);
+}
 /* Is it all of its allocation, in order? Then elements have the same numbers here and there. */
 static PyObject *tensor_whole(tensor *self, void *unused)
 {
@@ -472,6 +481,7 @@ static PyGetSetDef tensor_fields[] = {
     { "owner", (getter)tensor_owner, NULL, "a number per allocation", NULL },
     { "core", (getter)tensor_core, NULL, NULL, NULL },
     { "element_offset", (getter)tensor_offset, NULL, NULL, NULL },
+    { "partition", (getter)tensor_partition, NULL, "its first partition, or None", NULL },
     { "base", (getter)tensor_base, NULL, "the whole allocation", NULL },
     { "whole", (getter)tensor_whole, NULL, "is it all of its allocation, in order?", NULL },
     { NULL, NULL, NULL, NULL, NULL },

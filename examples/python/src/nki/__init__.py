@@ -8,23 +8,26 @@ SPDX-License-Identifier: MIT
 """
 import sys
 
-from . import collectives, constants, isa, language  # noqa: F401
+from . import collectives, constants, isa, language, names, typing  # noqa: F401
 from ._core import Error
 from .arrays import Given as tensor  # the module of that name has been imported by now
 from .formats import DType as dtype
 from .simulator import Kernel, PerRank as per_rank, jit, last_report, simulate
+from .timed import timed
 
 # nki.isa.constants is a module, too.
 sys.modules[__name__ + ".isa.constants"] = constants
 setattr(isa, "constants", constants)
-setattr(isa, "__path__", [])
+for _module in (__name__, isa.__name__, language.__name__, collectives.__name__, typing.__name__):
+    names.told(_module)
 
 try:
     from .bounds import assert_close, tolerance
 except ImportError:  # they need NumPy, which `import nki` does not
     pass
 
-baremetal = benchmark = profile = trace = jit
+baremetal = benchmark = profile = timed
+trace = jit
 
 __all__ = ["Error", "Kernel", "assert_close", "dtype", "isa", "jit", "language", "last_report", "per_rank", "simulate",
-           "tensor", "tolerance"]
+           "tensor", "tolerance", "typing"]

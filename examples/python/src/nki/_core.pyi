@@ -25,6 +25,7 @@ class View:
     owner: int
     core: Core
     element_offset: int
+    partition: int | None
     whole: bool
     @property
     def base(self) -> Self: ...

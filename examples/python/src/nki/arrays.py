@@ -4,9 +4,10 @@ SPDX-License-Identifier: MIT
 """
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
-from . import _core, dtypes
+from . import _core, dtypes, formats
 from ._numpy import np
 from .formats import DType
 
@@ -22,6 +23,12 @@ CODES = {1: "uint8", 2: "uint16", 4: "uint32"}
 _LETTERS = {"f": "float32", "e": "float16", "b": "int8", "B": "uint8", "c": "uint8", "h": "int16", "H": "uint16",
             "i": "int32", "I": "uint32", "?": "bool_"}
 _NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32"}
+_NUMBERS: dict[DType, Any] = {d: None for d in dtypes.ALL.values() if not d.numpy and not d.four}
+if np is not None and ml_dtypes is None:
+    # x.astype(nl.bfloat16) without ml_dtypes: float32 that says what it is to become; given() rounds it.
+    for _dtype in _NUMBERS:
+        _wide: Any = np.dtype
+        _NUMBERS[_dtype] = np.sctypeDict.setdefault(str(_dtype), _wide("float32", metadata={"nki": str(_dtype)}))
 
 
 class Given:
@@ -58,13 +65,16 @@ def _codes(array: Any, dtype: DType) -> NDArray[Any]:
 
 
 def given(value: Any) -> Given | None:
-    """A kernel's argument as an array of codes with its format; None if it is no array."""
+    """A kernel's argument as an array of codes with its format; None if it is no array. Formats of 64 bits become those
+    of 32; integers have to fit."""
     if isinstance(value, Given):
         return value
     if np is not None and isinstance(value, np.ndarray):
-        narrow = _NARROW.get(value.dtype.name)
-        return Given(value.astype(narrow) if narrow else value, narrow or value.dtype.name)
-    if hasattr(value, "numpy") and hasattr(value, "dtype") and hasattr(value, "shape"):  # torch's, jax's
+        narrow = narrowed(value)
+        return Given(_narrow(value, narrow) if narrow else value, narrow or formats._named(value.dtype))
+    if is_torch(value):
+        return _torch(value)
+    if hasattr(value, "numpy") and hasattr(value, "dtype") and hasattr(value, "shape"):  # jax's, tensorflow's
         return given(np.asarray(value.numpy()))
     if isinstance(value, memoryview) or type(value).__name__ == "array":
         view = memoryview(value)
@@ -72,6 +82,46 @@ def given(value: Any) -> Given | None:
             raise TypeError(f"a buffer of '{view.format}' has no format of nki.language; nki.tensor(buffer, dtype) has")
         return Given(np.asarray(view) if np is not None else view, _LETTERS[view.format])
     return None
+
+
+def narrowed(value: Any) -> str | None:
+    """The format of 32 bits that an array of 64 becomes; None: it has no such format."""
+    return _NARROW.get(value.dtype.name) if np is not None and isinstance(value, np.ndarray) else None
+
+
+def _narrow(value: NDArray[Any], to: str) -> NDArray[Any]:
+    if to != "float32" and value.size:
+        most = np.iinfo(to)
+        for number in (value.min(), value.max()):
+            if not most.min <= number <= most.max:
+                raise _core.Error(f"an array of {value.dtype.name} holds {number}, which {to} does not")
+    return value.astype(to)
+
+
+def is_torch(value: Any) -> bool:
+    return type(value).__module__.split(".")[0] == "torch" and hasattr(value, "detach")
+
+
+def _torch(value: Any) -> Given | None:
+    """torch's tensor; formats that NumPy lacks as their codes."""
+    value = value.detach().cpu()
+    name = formats._named(value.dtype)
+    lacks = name in dtypes.ALL and not dtypes.ALL[name].numpy
+    if not lacks:
+        return given(value.numpy())
+    torch = sys.modules["torch"]
+    codes = value.contiguous().view({1: torch.uint8, 2: torch.int16}[dtypes.ALL[name].itemsize]).numpy()
+    return Given(codes.view(CODES[codes.itemsize]), name)
+
+
+def as_torch(value: Any) -> Any:
+    """A result for somebody who gave torch's tensors."""
+    torch = sys.modules["torch"]
+    name = formats._named(value.dtype)
+    if value.dtype.kind not in "V":
+        made = torch.from_numpy(value if value.dtype.name != "uint32" else value.view("int32"))
+        return made.to(getattr(torch, name)) if name in dtypes.ALL and not dtypes.ALL[name].numpy else made
+    return torch.from_numpy(value.view(CODES[value.itemsize])).view(getattr(torch, name))
 
 
 def out(tensor: _core.View) -> Any:
@@ -87,7 +137,8 @@ def out(tensor: _core.View) -> Any:
     own = getattr(ml_dtypes, str(dtype), None) if ml_dtypes else None
     if own is not None:
         return data.view(own)
-    return np.frombuffer(_core.decode(tensor.tobytes(), dtype.format), np.float32).reshape(tensor.shape)
+    wide = np.frombuffer(_core.decode(tensor.tobytes(), dtype.format), np.float32).reshape(tensor.shape)
+    return wide if _NUMBERS.get(dtype) is None else wide.view(_NUMBERS[dtype])
 
 
 def _view(tensor: _core.View) -> memoryview:

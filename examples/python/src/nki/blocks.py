@@ -5,10 +5,11 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from . import moves, tiles
+from . import _core, moves, tiles
 from ._numpy import np
 from .formats import DType
 from .tensor import NkiTensor, Number
@@ -47,6 +48,15 @@ class Blocks:
                 core.pending = waits
         return self.held[place]
 
+    def reshape(self, *shape: Any) -> Blocks:
+        """The same tiles, numbered by other axes, each in another shape: [4, par_dim(128), 8] as [2, 2, 128, 4, 2]."""
+        sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        counts = _leading(sizes, math.prod(self.counts), self.inner[0])
+        if counts is None or math.prod(sizes[counts:]) != math.prod(self.inner):
+            raise _core.Error(f"'{self.name or 'tile'}' {list(self.shape)} has {math.prod(self.counts)} tiles of "
+                              f"{self.inner[0]} partitions; {list(sizes)} has not")
+        return _Reshaped(self, [int(s) for s in sizes[:counts]], [int(s) for s in sizes[counts:]])
+
     def _split(self, key: Any) -> tuple[tuple[int, ...], tuple[Any, ...]]:
         items = list(key) if isinstance(key, tuple) else [key]
         front = items[:len(self.counts)]
@@ -69,6 +79,36 @@ class Blocks:
         place, rest = self._split(key)
         tile = self.tile(place)
         moves.assign(tile, rest if rest else (slice(None),) * tile.ndim, value)
+
+
+class _Reshaped(Blocks):
+    """The tiles of other blocks in their order, numbered by other axes."""
+
+    def __init__(self, of: Blocks, counts: Sequence[int], shape: Sequence[int]) -> None:
+        super().__init__(counts, shape, of.dtype, of.buffer, of.name)
+        self.of = of
+
+    def tile(self, place: tuple[int, ...]) -> NkiTensor:
+        number = 0
+        for p, n in zip(place, self.counts):
+            if not -n <= p < n:
+                raise IndexError(f"tile {p} of an axis of {n} tiles of '{self.name or 'tile'}' {list(self.shape)}")
+            number = number * n + p % n
+        there: list[int] = []
+        for n in reversed(self.of.counts):
+            there.insert(0, number % n)
+            number //= n
+        return self.of.tile(tuple(there)).reshaped(self.inner)
+
+
+def _leading(sizes: Sequence[int], blocks: int, partitions: int) -> int | None:
+    """How many axes number so many blocks, before one of so many partitions; None: no first axes do."""
+    product = 1
+    for count, size in enumerate(sizes):
+        if product == blocks and size == partitions:
+            return count
+        product *= size
+    return None
 
 
 def _is_grid(item: Any) -> bool:

@@ -9,7 +9,7 @@ from .formats import DType
 
 ALL = {name: dtype for name, dtype in vars(formats).items() if type(dtype) is DType}
 _ALIASES = {"bool": "bool_", "float8e4": "float8_e4m3", "float8e5": "float8_e5m2", "fp32": "float32",
-            "bf16": "bfloat16", "int64": "int32", "float64": "float32", "uint64": "uint32"}
+            "bf16": "bfloat16"}
 
 
 def of(dtype: object) -> DType:
@@ -19,5 +19,6 @@ def of(dtype: object) -> DType:
     name = dtype.rsplit(".", 1)[-1] if isinstance(dtype, str) else formats._named(dtype)
     found = ALL.get(_ALIASES.get(name, name))
     if found is None:
-        raise TypeError(f"{dtype!r} is no format of nki.language")
+        widest = "; the widest are float32, int32 and uint32" if name in ("float64", "int64", "uint64", "double") else ""
+        raise TypeError(f"{name} is no format of nki.language{widest}")
     return found

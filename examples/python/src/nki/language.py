@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import builtins as _builtins
 import contextlib as _contextlib
+import operator as _operator
 from collections.abc import Callable, Sequence
 from typing import Any, Union as _Union
 
-from . import (arrays as _arrays, dtypes as _dtypes, isa as _isa, memories as _memories, running as _running,
-               tiles as _tiles)
+from . import (arrays as _arrays, dtypes as _dtypes, isa as _isa, machine as _machine, memories as _memories,
+               running as _running, tiles as _tiles)
 from ._numpy import np as _np
 from .blocks import Blocks as _Blocks
 from .formats import *  # noqa: F403
@@ -53,21 +54,29 @@ def is_on_chip(buffer: Any) -> bool:
 
 
 class _TileSize:
-    """Sizes of the core that a kernel runs on."""
+    """Sizes of the core that a kernel runs on; outside of kernels of the one that it would run on."""
 
     pmax, psum_fmax, gemm_stationary_fmax, gemm_moving_fmax = 128, 512, 128, 512
     bn_stats_fmax, psum_min_align, sbuf_min_align = 512, 4, 1
-    psum_num_banks, psum_bank_bytes = 8, 2048
+    psum_num_banks, psum_bank_fmax, psum_bank_fmax_bytes, psum_bank_bytes = 8, 512, 2048, 2048
 
     @property
     def sbuf_size_bytes(self) -> int:
-        return int(_running.current().report()["sbuf_bytes"] // 128)
+        """Of all partitions together."""
+        core = _running.core()
+        return _machine.sbuf_bytes() if core is None else int(core.report()["sbuf_bytes"])
 
-    sbuf_fmax_bytes = total_available_sbuf_size = sbuf_size_bytes
+    @property
+    def sbuf_fmax_bytes(self) -> int:
+        """Of one partition."""
+        return self.sbuf_size_bytes // self.pmax
+
+    total_available_sbuf_size = sbuf_fmax_bytes
 
     @property
     def sbuf_fmax(self) -> int:
-        return self.sbuf_size_bytes // 4
+        """Elements of float32 in one partition."""
+        return self.sbuf_fmax_bytes // 4
 
 
 tile_size = _TileSize()
@@ -152,9 +161,16 @@ def arange(*args: Any) -> Any:
     return _np.arange(*args)
 
 
+class _Axes(tuple[Any, ...]):
+    """Grids of indices, one for each axis: .p goes along partitions, .x, .y, .z along free axes."""
+
+    p, x, y, z = (property(_operator.itemgetter(n)) for n in (0, 1, 2, 3))
+
+
 class _Grid:
     def __getitem__(self, key: Any) -> Any:
-        return _np.mgrid[key]
+        grids = _np.mgrid[key]
+        return _Axes(grids) if isinstance(key, tuple) else grids
 
 
 mgrid = _Grid()

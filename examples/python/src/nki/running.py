@@ -62,6 +62,11 @@ def current() -> _core.Core:
     return core
 
 
+def core() -> _core.Core | None:
+    """The same, or None where no kernel is running."""
+    return _local.core
+
+
 def rank() -> int:
     return _local.rank
 

@@ -15,10 +15,11 @@ import itertools
 import os
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from . import _core, arrays, running
+from . import _core, arrays, machine, names, running
 from .record import NKIObject
 from .running import Grid
 from .tensor import NkiTensor
@@ -47,6 +48,7 @@ class Report:
     psum_bytes: int
     dma_bytes: float
     bound: str
+    generation: int
 
     def __init__(self, reports: list[dict[str, Any]], traces: list[str]) -> None:
         self.cores, self._traces = reports, traces
@@ -84,6 +86,8 @@ class Launch:
         self.results: list[Any] = [None] * ranks
         self.reports: list[dict[str, Any]] = []
         self.traces: list[str] = []
+        self.narrowed: dict[str, str] = {}
+        self.torch = False
 
     def program(self, core: _core.Core, place: int) -> None:
         """The program at this place: those of a rank follow each other."""
@@ -95,8 +99,11 @@ class Launch:
             result = self.function(*args, **kwargs)
             core.settle()
             core.fits()
-        except _core.Error as trouble:
-            said = f"{trouble} ({_where(trouble, self.function)}, generation {core.generation})"
+        except (_core.Error, TypeError) as trouble:
+            told = str(trouble) if isinstance(trouble, _core.Error) else names.unexpected(trouble)
+            if told is None:
+                raise
+            said = f"{told} ({_where(trouble, self.function)}, generation {core.generation})"
             raise _core.Error("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in said)) from None
         finally:
             running.end()
@@ -104,7 +111,7 @@ class Launch:
             self.results[rank] = result
 
     def done(self, core: _core.Core) -> None:
-        self.reports.append(core.report())
+        self.reports.append(core.report() | {"generation": core.generation})
         if core.traced:
             self.traces.append(core.trace())
 
@@ -122,6 +129,9 @@ class Launch:
             self.done(core)
         for result in self.results:
             self.complete(result)
+        if self.narrowed:
+            said = ", ".join(f"{name} ({what})" for name, what in self.narrowed.items())
+            warnings.warn(f"{self.function.__name__}: {said}: no engine has 64 bits", RuntimeWarning, stacklevel=4)
 
     def complete(self, result: Any) -> None:
         """What a kernel returns has been written, all of it."""
@@ -153,6 +163,9 @@ class Launch:
             value = value.of(running.rank(), self.ranks)
         array = arrays.given(value)
         if array is not None:
+            if arrays.narrowed(value) == "float32":
+                self.narrowed[name] = "float64, taken as float32"
+            self.torch = self.torch or arrays.is_torch(value)
             made = functools.partial(core.hbm, name, array.dtype.format, array.shape, array.dtype, array.array, True,
                                      True, True)
             return self.same(core, id(value), made)
@@ -212,10 +225,12 @@ def _together(ranks: int, programs: int, options: dict[str, Any]) -> _core.Cores
         return None
 
 
-def _core_options(generation: int = 2, numerics: str | None = None, rounding: str | None = None, seed: int = 0,
-                  trace: bool = False, no_poison: bool = False, no_races: bool = False, **_: Any) -> dict[str, Any]:
-    return {"generation": generation, "numerics": numerics, "rounding": rounding, "seed": seed,
-            "events": 1 << 18 if trace else 0, "no_poison": no_poison, "no_races": no_races}
+def _core_options(generation: int | str | None = None, platform_target: str | None = None, numerics: str | None = None,
+                  rounding: str | None = None, seed: int = 0, trace: bool = False, no_poison: bool = False,
+                  no_races: bool = False, **_: Any) -> dict[str, Any]:
+    return {"generation": machine.generation(platform_target if generation is None else generation),
+            "numerics": numerics, "rounding": rounding, "seed": seed, "events": 1 << 18 if trace else 0,
+            "no_poison": no_poison, "no_races": no_races}
 
 
 def make_core(**options: Any) -> _core.Core:
@@ -236,13 +251,13 @@ def _line_of(function: Callable[..., Any]) -> str:
     return f"{os.path.basename(code.co_filename)}, line {code.co_firstlineno}, " if code else ""
 
 
-def _result(value: Any) -> Any:
+def _result(value: Any, torch: bool = False) -> Any:
     if isinstance(value, NkiTensor):
-        return value.numpy()
+        return arrays.as_torch(value.numpy()) if torch else value.numpy()
     if isinstance(value, (list, tuple)):
-        return type(value)(_result(v) for v in value)
+        return type(value)(_result(v, torch) for v in value)
     if isinstance(value, dict):
-        return {name: _result(v) for name, v in value.items()}
+        return {name: _result(v, torch) for name, v in value.items()}
     return value
 
 
@@ -268,7 +283,7 @@ class Kernel:
         self.gridless: Kernel | None = None  # the kernel that this one is with a grid
 
     def __getitem__(self, grid: Any) -> Kernel:
-        made = Kernel(self.function, **self.options)
+        made = type(self)(self.function, **self.options)
         made.grid = tuple(int(g) for g in (grid if isinstance(grid, (tuple, list)) else (grid,)))
         made.gridless = self
         return made
@@ -277,6 +292,18 @@ class Kernel:
         if running.inside():  # a kernel calls another
             return self.function(*args, **kwargs)
         return self.run(args, kwargs)
+
+    def with_schedule(self, edges: Iterable[tuple[str, str | Iterable[str]]]) -> Kernel:
+        """The kernel with edges between instructions, by name: (later, earlier) or (later, [earlier, ...]). Here each
+        engine goes in the program's order, so they change no number, and the clock leaves them out."""
+        for edge in edges:
+            later, earlier = edge if isinstance(edge, (tuple, list)) and len(edge) == 2 else (None, None)
+            several = list(earlier) if isinstance(earlier, (list, tuple)) else [earlier]
+            if not all(isinstance(name, str) for name in [later, *several]):
+                raise _core.Error(f"with_schedule: {edge!r} is no edge; write (later, earlier) or (later, [earlier])")
+        made = type(self)(self.function, **self.options)
+        made.grid = self.grid
+        return made
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -290,24 +317,25 @@ class Kernel:
         self.report = _latest.report = Report(launch.reports, launch.traces)
         if self.gridless is not None:
             self.gridless.report = self.report
-        return _result(launch.results[0]) if ranks is None else [_result(r) for r in launch.results]
+        results = [_result(r, launch.torch) for r in launch.results]
+        return results[0] if ranks is None else results
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """@nki.jit: the function becomes a kernel that a call runs on a simulated core."""
     if function is None:
         return lambda f: jit(f, **options)
-    return function if isinstance(function, Kernel) else Kernel(function)
+    return function if isinstance(function, Kernel) else Kernel(function, **options)
 
 
-def simulate(kernel: Kernel | Callable[..., Any], generation: int = 2, numerics: str | None = None,
+def simulate(kernel: Kernel | Callable[..., Any], generation: int | str | None = None, numerics: str | None = None,
              rounding: str | None = None, seed: int = 0, trace: bool = False, no_poison: bool = False,
              ranks: int | None = None, no_races: bool = False) -> Kernel:
-    """nki.simulate(kernel)(...): runs it on a core of this generation (1, 2, 3 for Trainium1, 2, 3); .report afterwards
-    says how long it took. numerics: settings of trn_numerics.h, "chains=1"; rounding: of every cast, "stochastic";
-    trace: keep a timeline; no_poison: reads of what nothing has written pass; no_races: uses of the same HBM by programs
-    that nothing orders pass; ranks: so many logical cores run it at once, for nki.collectives, and a list of their
-    results comes back (nki.per_rank: an argument for each)."""
+    """nki.simulate(kernel)(...): runs it on a core of this generation (1, 2, 3 for Trainium1, 2, 3, or "trn2"; without
+    one on that of machine.py); .report afterwards says how long it took. numerics: settings of trn_numerics.h,
+    "chains=1"; rounding: of every cast, "stochastic"; trace: keep a timeline; no_poison: reads of what nothing has
+    written pass; no_races: uses of the same HBM by programs that nothing orders pass; ranks: so many logical cores run
+    it at once, for nki.collectives, and a list of their results comes back (nki.per_rank: an argument for each)."""
     made = Kernel(kernel.function if isinstance(kernel, Kernel) else kernel, generation=generation, numerics=numerics,
                   rounding=rounding, seed=seed, trace=trace, no_poison=no_poison, ranks=ranks, no_races=no_races)
     made.grid = kernel.grid if isinstance(kernel, Kernel) else ()

@@ -106,7 +106,9 @@ class NkiTensor(_core.View):
         _Above.work.assign(self, key, value)
 
     def __repr__(self) -> str:
-        return f"<{BUFFERS[self.space]} '{self.name}' {self.dtype!s}{list(self.shape)}>"
+        first = None if self.is_indirect() else self.partition
+        where = "" if first is None else f", partitions {first} to {first + self.shape[0] - 1}"
+        return f"<{BUFFERS[self.space]} '{self.name}' {self.dtype!s} {list(self.shape)}{where}>"
 
     # ---- views ----
 

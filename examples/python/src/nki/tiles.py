@@ -19,12 +19,12 @@ def tile(shape: Sequence[int], dtype: Format, space: int = SBUF, name: str = "re
     """A new tile that may be filled in part."""
     shape = tuple(int(s) for s in shape)
     to = dtypes.of(dtype)
-    if len(shape) > 5:  # a view of one with fewer axes
-        return tile((shape[0], math.prod(shape[1:])), dtype, space, name).reshaped(shape)
     return _begun(name, space, to, shape)
 
 
 def _begun(name: str, space: int, to: DType, shape: tuple[int, ...], partition: int = 0, byte: int = -1) -> NkiTensor:
+    if len(shape) > 5:  # a view of one with fewer axes
+        return _begun(name, space, to, (shape[0], math.prod(shape[1:])), partition, byte).reshaped(shape)
     made: NkiTensor = current().tile(name, space, to.format, shape if len(shape) > 1 else shape + (1,), to, partition,
                                      byte)
     return made

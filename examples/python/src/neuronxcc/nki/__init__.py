@@ -4,14 +4,19 @@ SPDX-License-Identifier: MIT
 """
 from __future__ import annotations
 
-import functools
+import logging
 from collections.abc import Callable
 from typing import Any
 
-from nki import Error, Kernel, tensor
-from nki.simulator import Report, jit as _jit
+from nki import Error, Kernel, names, tensor
+from nki.simulator import jit as _jit
+from nki.timed import timed
 
 from . import compiler, isa, language, typing
+
+# The vendor's package gives Python's logging a level above all.
+logging.addLevelName(logging.CRITICAL + 10, "OFF")
+setattr(logging, "OFF", getattr(logging, "OFF", logging.CRITICAL + 10))
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -25,33 +30,11 @@ def simulate_kernel(kernel: Kernel | Callable[..., Any], *args: Any, **kwargs: A
     return made.run(args, kwargs, in_place=True)
 
 
-def _decorator(function: Kernel | Callable[..., Any] | None = None, **_: Any) -> Any:
-    """@nki.baremetal, nki.benchmark(warmup=5)(kernel): the kernel itself; its report is kernel.report."""
-    if function is None:
-        return functools.partial(_decorator)
-    return function if isinstance(function, Kernel) else Kernel(function)
+baremetal = benchmark = profile = timed
+trace = jit
 
-
-class _Latency:
-    """What nki.benchmark measures, of a simulated core: always the same."""
-
-    def __init__(self, report: Report) -> None:
-        self.report = report
-
-    def get_latency_percentile(self, percentile: float) -> float:
-        """Microseconds, of any percentile."""
-        return 1e6 * self.report.time_s
-
-
-class BenchmarkResult:
-    """kernel.benchmark_result of a kernel that has run."""
-
-    def __init__(self, report: Report) -> None:
-        self.nc_latency = _Latency(report)
-
-
-setattr(Kernel, "benchmark_result", property(lambda kernel: BenchmarkResult(kernel.report)))
-baremetal = benchmark = profile = trace = _decorator
+for _module in (__name__, isa.__name__, language.__name__, compiler.__name__):
+    names.told(_module)
 
 __all__ = ["Error", "Kernel", "baremetal", "benchmark", "compiler", "isa", "jit", "language", "profile",
            "simulate_kernel", "tensor", "trace", "typing"]

@@ -59,7 +59,7 @@ def _elementwise(name: str, operands: _Sequence[str]) -> _Callable[..., _Any]:
 _FIRST = ("data", "data1", "data0", "src", "on_true_tile")
 
 
-def _and_sum(function: _Callable[..., None], given: dict[str, _Any], box: _Box) -> _Emit:
+def _and_sum(function: _Callable[..., _Any], given: dict[str, _Any], box: _Box) -> _Emit:
     """Of a mask that is no box: the instruction without its sum into a tile of binary32, then tensor_reduce of what the
     mask names."""
     given = dict(given)
@@ -86,10 +86,6 @@ reciprocal = _elementwise("reciprocal", ("data",))
 tensor_tensor_scan = _elementwise("tensor_tensor_scan", ("data0", "data1", "initial", "op0", "op1", "reverse0",
                                                          "reverse1"))
 dropout = _elementwise("dropout", ("data", "prob"))
-
-
-def tensor_tensor_reduce(*_: _Any, **__: _Any) -> None:
-    raise _core.Error("tensor_tensor_reduce: NKI 0.6.0 no longer has it; use tensor_tensor and tensor_reduce")
 
 
 def tensor_scalar_reduce(*, data: _Tensor, op0: _Op, operand0: _Operand, reduce_op: _Op, reduce_res: _Tensor,
@@ -230,7 +226,7 @@ def affine_select(pred: _Any, on_true_tile: _Tensor, on_false_value: _Any, mask:
                          box=_whole_box(mask, shape))
 
 
-def _by_rows(dst: _Tensor, tile: _Tensor, which: _NDArray[_Any], otherwise: float) -> None:
+def _by_rows(dst: _Tensor, tile: _Tensor, which: _NDArray[_Any], otherwise: float) -> _Any:
     """A step that slopes by one column from partition to partition, as a causal mask does: found from the numbers."""
     flat = which.reshape(which.shape[0], -1)
     count = flat.sum(1)
@@ -247,7 +243,7 @@ def _by_rows(dst: _Tensor, tile: _Tensor, which: _NDArray[_Any], otherwise: floa
                     return _isa.affine_select(dst.reshaped((flat.shape[0], -1)), [[-1, width]], slope,
                                               tile.reshaped((flat.shape[0], -1)), otherwise,
                                               "greater_equal" if not upper else "less_equal", offset)
-    _by_table(dst, tile, flat, otherwise)
+    return _by_table(dst, tile, flat, otherwise)
 
 
 def _by_table(dst: _Tensor, tile: _Tensor, which: _NDArray[_Any], otherwise: float) -> None:
@@ -401,7 +397,7 @@ def local_gather(src_buffer: _Tensor, index: _Tensor, num_elem_per_idx: int = 1,
         dst, src_buffer, index, num_elem_per_idx, num_valid_indices), box=_whole_box(mask, shape))
 
 
-def dma_copy(dst: _Side, src: _Side, mask: _Mask | None = None, **options: _Any) -> None:
+def dma_copy(dst: _Side, src: _Side, mask: _Mask | None = None, **options: _Any) -> _Any:
     """dst = src."""
     known = {k: v for k, v in options.items() if k in ("oob_mode", "dge_mode", "priority")}
     if mask is None:

@@ -2,18 +2,7 @@
 
 SPDX-License-Identifier: MIT
 """
-from __future__ import annotations
-
-from typing import Any
-
-
-class _Annotation(type):
-    def __getitem__(cls, shape: Any) -> _Annotation:
-        return cls
-
-
-class tensor(metaclass=_Annotation):
-    pass
+from nki.typing import tensor
 
 
 class mutable_tensor(tensor):
@@ -21,3 +10,4 @@ class mutable_tensor(tensor):
 
 
 scalar = object
+mutable, immutable = mutable_tensor, tensor
