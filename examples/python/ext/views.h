@@ -17,7 +17,7 @@
 static int axis_of(PyObject *index, int64_t size, int64_t *first, int64_t *count, int64_t *step, int axis)
 {
     *step = 1;
-    if (PyLong_Check(index) || (PyIndex_Check(index) && !PySequence_Check(index))) {
+    if (!PyBool_Check(index) && (PyLong_Check(index) || (PyIndex_Check(index) && !PySequence_Check(index)))) {
         *first = PyNumber_AsSsize_t(index, PyExc_IndexError);
         if (*first == -1 && PyErr_Occurred()) return -1;
         if (*first < 0) *first += size;

@@ -231,6 +231,66 @@ class Language(unittest.TestCase):
             return out
         np.testing.assert_array_equal(kernel(X), 3 * X)
 
+    def test_windows_as_operands_of_a_product(self):
+        """A convolution's window, [K, rows, columns] of a tile, whose axes do not follow each other in memory."""
+        image, weights = X[:, :60].reshape(128, 6, 10) % 7, X[:, :32] % 5
+        padded = np.zeros((128, 2, 9, 12), np.float32)
+        padded[:, 1, 2:8, 1:11] = image
+
+        @older.jit
+        def kernel(x, w):
+            tile, weight = ol.load(x), ol.load(w)
+            acc = ol.zeros((32, 6, 10), dtype=np.float32, buffer=ol.psum)
+            for i in range(2):
+                acc += oisa.nc_matmul(weight, tile[:, 1, i:i + 6, 1:11])
+            out = ol.ndarray(acc.shape, dtype=np.float32, buffer=ol.shared_hbm)
+            ol.store(out, value=ol.copy(acc))
+            return out
+        want = sum(np.einsum("km,krc->mrc", weights, padded[:, 1, i:i + 6, 1:11]) for i in (0, 1))
+        np.testing.assert_array_equal(kernel(padded, weights), want)
+
+        def strided(x, w):
+            tile, weight = nl.load(x), nl.load(w)
+            acc = nl.ndarray((32, 2 * 3 * 4), nl.float32, buffer=nl.psum)
+            nisa.nc_matmul(acc, weight, tile[:, :, 0:9:3, 1:9:2])
+            out = nl.ndarray((32, 2, 3, 4), nl.float32, buffer=nl.shared_hbm)
+            nl.store(out.reshape(shape=(32, 24)), nl.copy(acc))
+            return out
+        np.testing.assert_array_equal(nki.simulate(strided)(padded, weights), np.einsum(
+            "km,kbrc->mbrc", weights, padded[:, :, 0:9:3, 1:9:2]))
+
+        def wide(x, w):
+            tile, weight = nl.load(x), nl.load(w)
+            nisa.nc_matmul(nl.ndarray((32, 600), nl.float32, buffer=nl.psum), weight, tile[:, 0:30, 0:20])
+        with self.assertRaisesRegex(nki.Error, r"moving \[128, 30, 20\] has 600 columns; an instruction takes 512"):
+            nki.simulate(wide)(np.zeros((128, 30, 21), np.float32), weights)
+
+    def test_indices_that_are_comparisons_or_ranges(self):
+        @older.jit
+        def kernel(x):
+            out = ol.ndarray(x.shape, dtype=x.dtype, buffer=ol.shared_hbm)
+            i, j = ol.mgrid[0:128, 0:64]
+            tile = ol.load(x[i, j])
+            ol.store(out[i, j], value=tile[3 < 4][j < 64])
+            with self.assertRaisesRegex(nki.Error, "holds for a part of the tensor only: write it as mask="):
+                tile[j < 63]
+            with self.assertRaisesRegex(nki.Error, "write it as mask="):
+                tile[3 < 2]
+            return out
+        np.testing.assert_array_equal(kernel(X), X)
+
+        @nki.jit
+        def ranges(x):
+            rows, columns = nl.affine_range(x.shape[0]), nl.affine_range(8, 24, 2)
+            out = nl.ndarray((128, 8), x.dtype, buffer=nl.shared_hbm)
+            nl.store(out[rows, nl.affine_range(8)], nl.load(x[rows, columns]))
+            return out
+        np.testing.assert_array_equal(ranges(X), X[:, 8:24:2])
+
+    def test_bytes_of_a_format(self):
+        from neuronxcc.nki.language.constants import sizeinbytes
+        self.assertEqual([sizeinbytes(d) for d in (nl.bfloat16, np.float32, "float8_e4m3")], [2, 4, 1])
+
     def test_reprs(self):
         @nki.jit
         def kernel(x):

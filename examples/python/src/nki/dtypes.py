@@ -19,6 +19,6 @@ def of(dtype: object) -> DType:
     name = dtype.rsplit(".", 1)[-1] if isinstance(dtype, str) else formats._named(dtype)
     found = ALL.get(_ALIASES.get(name, name))
     if found is None:
-        widest = "; the widest are float32, int32 and uint32" if name in ("float64", "int64", "uint64", "double") else ""
+        widest = "; the widest are float32, int32 and uint32" if name.endswith("64") else ""
         raise TypeError(f"{name} is no format of nki.language{widest}")
     return found

@@ -91,8 +91,19 @@ def _rows(tensor: View, index: Any, rest: Sequence[Any]) -> Rows[View]:
     return Rows(all_rows, index.reshaped((_count(index), 1)))
 
 
+def _holds(key: Any) -> bool:
+    """A comparison of indices as an index, which older kernels write for a mask: does it hold for all?"""
+    if type(key) is not bool and not (_is_array(key) and key.dtype == bool):
+        return False
+    if not np.all(key):
+        raise _core.Error("a comparison as an index holds for a part of the tensor only: write it as mask=")
+    return True
+
+
 def view(tensor: View, key: Any) -> Any:
     """tensor[key], whatever the key is: a view, Rows, Scattered or Wide."""
+    if _holds(key):
+        return tensor
     items = _expanded(tensor, key)
     if items and isinstance(items[0], _core.View) and _count(items[0]) > 1 and tensor.space == HBM:
         return _rows(tensor, items[0], items[1:])
@@ -105,6 +116,8 @@ def view(tensor: View, key: Any) -> Any:
 def _plain(item: Any) -> Any:
     if isinstance(item, Register):
         return int(item)
+    if isinstance(item, range):  # nl.affine_range as an index
+        return slice(item.start, item.stop, item.step)
     if isinstance(item, _core.View):
         return scalar(item)
     if isinstance(item, slice) and any(isinstance(part, (Register, _core.View)) for part in

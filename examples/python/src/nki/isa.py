@@ -5,7 +5,9 @@ SPDX-License-Identifier: MIT
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product as _product
+from math import prod as _prod
 from typing import Any
 
 from . import _core, constants as _constants, formats as _formats
@@ -65,8 +67,10 @@ def nc_matmul(dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, is_stati
     PSUM overwrites it, later ones add."""
     if accumulate is None:
         accumulate = not is_transpose and dst.touched()
-    _I["nc_matmul"](dst.core, _flat(dst), stationary, moving, accumulate, perf_mode.rows == 2, is_transpose,
-                    is_stationary_onezero, is_moving_onezero, tile_position, tile_size)
+    rows = perf_mode.rows
+    for to, of in [(_flat(dst), moving)] if moving.ndim == 1 + rows else _windows(_flat(dst), moving, rows):
+        _I["nc_matmul"](dst.core, to, stationary if stationary.ndim == 1 + rows else _flat(stationary), of, accumulate,
+                        rows == 2, is_transpose, is_stationary_onezero, is_moving_onezero, tile_position, tile_size)
     dst.touch()
     return _DONE
 
@@ -505,6 +509,23 @@ def _flat(tensor: NkiTensor) -> NkiTensor:
     if tensor.ndim == 2:
         return tensor
     return tensor.reshaped((tensor.shape[0], -1))
+
+
+def _windows(dst: NkiTensor, moving: NkiTensor, rows: int) -> Iterator[tuple[NkiTensor, NkiTensor]]:
+    """[K, N] of an operand [K, ...], and where its products go: one, or one for each run of axes that do not follow
+    each other in memory, as those of a convolution's window. (The engine takes a window at once: the clock charges
+    more.)"""
+    if rows == 2:
+        yield dst, moving
+        return
+    if _prod(moving.shape[1:]) > 512:
+        raise _core.Error(f"nc_matmul: moving {list(moving.shape)} has {_prod(moving.shape[1:])} columns; an "
+                          "instruction takes 512")
+    outer = next(n for n in range(1, moving.ndim + 1) if all(
+        moving.strides[a] == moving.strides[a + 1] * moving.shape[a + 1] for a in range(n, moving.ndim - 1)))
+    width = _prod(moving.shape[outer:])
+    for number, place in enumerate(_product(*(range(n) for n in moving.shape[1:outer]))):
+        yield dst[:, number * width:(number + 1) * width], _flat(moving[(slice(None), *place)])
 
 
 def _four(tensor: NkiTensor) -> NkiTensor:

@@ -12,7 +12,8 @@ import warnings
 from . import _core
 
 _TARGET = "NEURON_PLATFORM_TARGET_OVERRIDE"
-_GENERATIONS = {"trn1": 1, "trn1n": 1, "inf2": 1, "gen2": 1, "trn2": 2, "trn2n": 2, "gen3": 2, "trn3": 3, "gen4": 3}
+_GENERATIONS = {"trn1": 1, "trn1n": 1, "inf2": 1, "gen2": 1, "trn2": 2, "trn2n": 2, "gen3": 2, "trn3": 3,
+                "trn3pre": 3, "gen4": 3}
 
 
 def generation(said: object = None) -> int:

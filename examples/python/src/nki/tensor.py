@@ -158,8 +158,8 @@ class NkiTensor(_core.View):
             step *= size
         return True
 
-    def reshape(self, *shape: Any) -> NkiTensor:
-        return self.reshaped(_listed(shape))
+    def reshape(self, *sizes: Any, shape: Any = None) -> NkiTensor:
+        return self.reshaped(_listed(sizes if shape is None else (shape,)))
 
     def reshape_dim(self, dim: int, shape: Iterable[int]) -> NkiTensor:
         dim %= self.ndim
@@ -214,11 +214,11 @@ class NkiTensor(_core.View):
         return _index.Rows(self, vector_offset if vector_offset.ndim == 2 else
                            vector_offset.reshaped((vector_offset.size, 1)))
 
-    def indirect(self, index: NkiTensor, count: int = 0, inner: int = 1) -> NkiTensor:
-        """[P, count], or [P, count, inner]: elements along the free axis that a tile of indices names, gathered where
+    def indirect(self, index: NkiTensor, num_elem: int = 0, inner: int = 1) -> NkiTensor:
+        """[P, num_elem], or [P, num_elem, inner]: elements along the free axis that a tile of indices names, gathered where
         they are read and scattered where they are written; for the operands that NKI lists. Trainium3."""
         self.core.settle()
-        made: NkiTensor = self.core.indirect(self, index, count or 0, inner)
+        made: NkiTensor = self.core.indirect(self, index, num_elem or 0, inner)
         return made
 
     def reinterpret_cast(self, dtype: Format) -> NkiTensor:

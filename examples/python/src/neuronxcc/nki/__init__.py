@@ -5,6 +5,7 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,11 @@ from nki import Error, Kernel, names, tensor
 from nki.simulator import jit as _jit
 from nki.timed import timed
 
-from . import compiler, isa, language, typing
+from . import compiler, constants, isa, language, typing
+
+# neuronxcc.nki.language.constants is a module, too.
+sys.modules[language.__name__ + ".constants"] = constants
+setattr(language, "constants", constants)
 
 # The vendor's package gives Python's logging a level above all.
 logging.addLevelName(logging.CRITICAL + 10, "OFF")
