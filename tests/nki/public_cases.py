@@ -213,3 +213,37 @@ def window_attention(load, name):
     i, j = np.ogrid[0:n, 0:n]
     scores = np.where((j <= i) & (j > i - window), np.einsum("hid,hjd->hij", q, k), -np.inf)
     return near(kernel(q, *ahead, mask), softmax(scores) @ v, 1e-4)
+
+
+def flash_window(load, name):
+    """Heads of attention, each token with so many before it."""
+    heads, d, n, window = 2, 64, 2048, 256
+    q, k, v = normal(1, heads, d, n), normal(1, heads, d, n), normal(1, heads, n, d)
+    got = getattr(load(), name)[1, heads](q, k, v, window_size=(window, -1), mixed_precision=False)
+    i, j = np.ogrid[0:n, 0:n]
+    scores = np.where((j <= i) & (j >= i - window), np.einsum("bhdi,bhdj->bhij", q, k) / np.sqrt(d), -np.inf)
+    return near(got[0] if isinstance(got, (tuple, list)) else got, softmax(scores) @ v, 1e-3)
+
+
+# ---- state spaces ----
+
+def selective_scan(load, name):
+    channels, n, states = 256, 512, 4
+    delta, u, a = uniform(channels, n), normal(channels, n), -uniform(channels, states)
+    b, c = normal(states, n), normal(states, n)
+    out = np.zeros((channels, n))
+    for s in range(states):
+        state = np.zeros(channels)
+        for t in range(n):
+            state = np.exp(delta[:, t] * a[:, s]) * state + delta[:, t] * b[s, t] * u[:, t]
+            out[:, t] += c[s, t] * state
+    return near(getattr(load(), name)(delta, u, a, b, c), out, 1e-4)
+
+
+def delta_fused(load, name):
+    """Two chunks of raw queries and keys, which the kernel normalises."""
+    q, k, v, g, beta = _delta(256)
+    g, state, ones = g / 16, normal(128, 128) / 8, np.ones((128, 128), np.float32)
+    got = getattr(load(), name)(q * 3, k * 2, v, g[:, None], beta[:, None], state, np.tril(ones, -1),
+                                np.eye(128, dtype=np.float32), np.tril(ones))
+    return near(tuple(got), delta_rule(q / np.sqrt(128), k, v, g, beta, state), 1e-2)

@@ -6,7 +6,7 @@ did.
 
 DIRECTORY has a checkout of each repository, at the row's commit, as DIRECTORY/OWNER+NAME. A row's `how` says where its
 inputs and the right results come from: a function below, with what stands after the colon. Each kernel runs in a
-process of its own, on a simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are right, 1 if not.
+process of its own, on a simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are right.
 
 SPDX-License-Identifier: MIT
 """
@@ -58,10 +58,20 @@ class Tensor(np.ndarray):
         return self.shape if axis is None else self.shape[axis]
 
     def permute(self, *axes):
-        return self.transpose(*axes)
+        return np.transpose(np.asarray(self), axes).view(Tensor)
+
+    def transpose(self, *axes):
+        return np.swapaxes(self, *axes) if len(axes) == 2 else super().transpose(*axes)
+
+    def expand(self, *sizes):
+        front = len(sizes) - self.ndim
+        return np.broadcast_to(self, [self.shape[n - front] if s < 0 else s for n, s in enumerate(sizes)]).view(Tensor)
 
     def unsqueeze(self, axis):
         return np.expand_dims(self, axis).view(Tensor)
+
+    def view(self, *args, **options):
+        return self.reshape(args) if args and all(isinstance(a, int) for a in args) else super().view(*args, **options)
 
     def type(self, dtype):
         return self.to(dtype)
@@ -78,7 +88,7 @@ def tensors(value):
 
 def as_numpy(name):
     """torch's function of a name that NumPy has, too, with `dim` as its axis."""
-    function = getattr(np, {"cat": "concatenate"}.get(name, name))
+    function = getattr(np, {"cat": "concatenate", "bmm": "matmul"}.get(name, name))
 
     def call(*args, device=None, dim=None, **options):
         return tensors(function(*args, **options, **({} if dim is None else {"axis": dim})))

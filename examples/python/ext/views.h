@@ -302,6 +302,16 @@ static PyObject *tensor_partition(tensor *self, void *unused)
     const trni_memory *m = &o->core->core->memory[o->space];
     return PyLong_FromLongLong(((char *)self->t.data - m->base) / m->pitch);
 }
+/* Is it in SBUF or PSUM, and has nothing written its first element? */
+static PyObject *tensor_blank(tensor *self, void *unused)
+{
+    (void)unused;
+    const owner *o = self->owner;
+    if (o->space == TRN_SPACE_HBM || !o->core || o->outside) Py_RETURN_FALSE;
+    const trni_memory *m = &o->core->core->memory[o->space];
+    const int64_t byte = (char *)self->t.data - m->base;
+    return PyBool_FromLong(!(m->written[byte / 64] >> (byte % 64) & 1));
+}
 /* Is it all of its allocation, in order? Then elements have the same numbers here and there. */
 static PyObject *tensor_whole(tensor *self, void *unused)
 {
@@ -482,6 +492,7 @@ static PyGetSetDef tensor_fields[] = {
     { "core", (getter)tensor_core, NULL, NULL, NULL },
     { "element_offset", (getter)tensor_offset, NULL, NULL, NULL },
     { "partition", (getter)tensor_partition, NULL, "its first partition, or None", NULL },
+    { "blank", (getter)tensor_blank, NULL, "has nothing written its first element?", NULL },
     { "base", (getter)tensor_base, NULL, "the whole allocation", NULL },
     { "whole", (getter)tensor_whole, NULL, "is it all of its allocation, in order?", NULL },
     { NULL, NULL, NULL, NULL, NULL },

@@ -254,7 +254,7 @@ class Language(unittest.TestCase):
             acc = nl.ndarray((32, 2 * 3 * 4), nl.float32, buffer=nl.psum)
             nisa.nc_matmul(acc, weight, tile[:, :, 0:9:3, 1:9:2])
             out = nl.ndarray((32, 2, 3, 4), nl.float32, buffer=nl.shared_hbm)
-            nl.store(out.reshape(shape=(32, 24)), nl.copy(acc))
+            nl.store(out.reshape(shape=(32, 48 / 2)), nl.copy(acc))
             return out
         np.testing.assert_array_equal(nki.simulate(strided)(padded, weights), np.einsum(
             "km,kbrc->mbrc", weights, padded[:, :, 0:9:3, 1:9:2]))
@@ -286,6 +286,44 @@ class Language(unittest.TestCase):
             nl.store(out[rows, nl.affine_range(8)], nl.load(x[rows, columns]))
             return out
         np.testing.assert_array_equal(ranges(X), X[:, 8:24:2])
+
+    def test_formats_by_position_where_older_releases_have_a_mask(self):
+        def kernel(x, w):
+            t = nl.load(x, nl.bfloat16)
+            made = [nl.mean(t, 1, nl.float16), nl.softmax(t, -1, "float16"), nl.load_transpose2d(x[:, 0:32], np.float16),
+                    nl.rms_norm(t, nl.load(w), 1, 64, 1e-5, nl.float16, nl.float32), nl.all(t, 1, nl.uint8),
+                    nl.expand_dims(x=t, axis=1), nl.broadcast_to(t[:, 0:1], (128, 8), nl.float32),
+                    nl.where(nl.load(x, nl.uint8), t, 0.0, nl.float32), nl.mean(t, 1, None, nl.float16)]
+            seen.extend([str(m.dtype) for m in [t] + made])
+            outs = [nl.ndarray(m.shape, m.dtype, buffer=nl.shared_hbm) for m in made]
+            for out, tile in zip(outs, made):
+                nl.store(out, tile)
+            return outs
+        seen = []
+        x = np.abs(X) % 4 + 1
+        got = nki.simulate(kernel)(x, np.ones((1, 64), np.float32).repeat(128, 0))
+        self.assertEqual(seen, ["bfloat16", "float16", "float16", "float16", "float16", "uint8", "bfloat16", "float32",
+                                "float32", "float16"])
+        np.testing.assert_allclose(got[0][:, 0], x.mean(1), rtol=1e-2)
+        np.testing.assert_allclose(got[2], x[:, 0:32].T, rtol=1e-3)
+
+    def test_a_loop_reduces_onto_what_nothing_has_written(self):
+        """As NKIBench's rmsnorm_matmul does; onto what is there otherwise, as NKI's page says."""
+        @older.jit
+        def kernel(x, begun):
+            out = ol.ndarray((128, 2), dtype=x.dtype, buffer=ol.shared_hbm)
+            made = ol.full if begun else lambda shape, value, dtype: ol.ndarray(shape, dtype, buffer=ol.sbuf)
+            for n, op in enumerate((np.add, np.max)):
+                total = made((128, 1), 5.0, ol.float32)
+                for i in ol.affine_range(4):
+                    part = ol.negative(ol.load(x[:, 16 * i:16 * i + 16]))
+                    total[...] = ol.loop_reduce(oisa.tensor_reduce(op, part, axis=1), op=op, loop_indices=[i], name="t")
+                ol.store(out[:, n:n + 1], value=total)
+            return out
+        x = np.rint(X)
+        for begun in (False, True):
+            want = np.stack([-x.sum(1) + 5 * begun, np.maximum((-x).max(1), 5 if begun else -np.inf)], 1)
+            np.testing.assert_array_equal(kernel(x, begun), want)
 
     def test_bytes_of_a_format(self):
         from neuronxcc.nki.language.constants import sizeinbytes

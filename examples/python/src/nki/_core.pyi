@@ -26,6 +26,7 @@ class View:
     core: Core
     element_offset: int
     partition: int | None
+    blank: bool
     whole: bool
     @property
     def base(self) -> Self: ...

@@ -129,7 +129,8 @@ def where(condition: NkiTensor, x: Any, y: Any, mask: Mask | None = None, dtype:
     def emit(dst: NkiTensor) -> None:
         put(dst, alike(y, shape) if isinstance(y, NkiTensor) else float(y))
         if isinstance(x, NkiTensor):
-            isa.tensor_copy_predicated(dst, alike(x, shape), condition)
+            same = x if x.dtype == dst.dtype else copy(x, dtype=dst.dtype)
+            isa.tensor_copy_predicated(dst, alike(same, shape), condition)
         else:
             isa.tensor_copy_predicated(dst, float(x), condition)
     return result(shape, to, emit, box=whole_box(mask, shape))
@@ -142,9 +143,14 @@ class LoopSum(Sum):
         self.op, self.value, self.mask = operators.named(op), value, mask
 
     def add_to(self, place: NkiTensor) -> None:
+        place.core.settle()
+        if place.blank:
+            return onto(copy(loaded(self.value, self.mask), self.mask, place.dtype), place)
         onto(binary(self.op, place, self.value, self.mask, place.dtype), place)
 
 
-def loop_reduce(x: Any, op: Op, loop_indices: Any, dtype: Format | None = None, mask: Mask | None = None) -> LoopSum:
-    """dst = dst op x, once for each turn of the loop: tensor_tensor onto dst, which holds what the loop begins with."""
+def loop_reduce(x: Any, op: Op, loop_indices: Any, dtype: Format | None = None, mask: Mask | None = None,
+                name: str | None = None) -> LoopSum:
+    """dst = dst op x, once for each turn of the loop: tensor_tensor onto dst, which holds what the loop begins with; a
+    dst that nothing has written becomes x in the first turn, by tensor_copy."""
     return LoopSum(op, x, mask)

@@ -173,8 +173,10 @@ def alike(value: NkiTensor, shape: Sequence[int]) -> NkiTensor:
     return broadcast_to(value, shape)
 
 
-def broadcast_to(x: NkiTensor, shape: Sequence[int]) -> NkiTensor:
+def broadcast_to(x: NkiTensor, shape: Sequence[int], dtype: Format | None = None) -> NkiTensor:
     """A view; from one partition to many a copy (a product with ones, as the Tensor engine does it for the others)."""
+    if dtype is not None and dtypes.of(dtype) != x.dtype:
+        return copy(broadcast_to(x, shape), dtype=dtype)
     shape = tuple(shape)
     steps, sizes = list(x.strides), list(x.shape)
     while len(sizes) < len(shape):
@@ -286,6 +288,6 @@ def static_cast(x: Any, dtype: Format) -> Any:
     return np.asarray(x, to.numpy) if to.numpy else x if isinstance(x, arrays.Given) else arrays.Given(x, to)
 
 
-def expand_dims(data: NkiTensor, axis: int) -> NkiTensor:
+def expand_dims(x: NkiTensor, axis: int) -> NkiTensor:
     """A view with one more axis, of one element."""
-    return data.expand_dim(axis)
+    return x.expand_dim(axis)

@@ -87,6 +87,10 @@ class NkiTensor(_core.View):
     def size(self) -> int:
         return math.prod(self.shape)
 
+    def as_tile(self) -> NkiTensor:
+        """Older kernels ask a view for it, which is one."""
+        return self
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -215,8 +219,8 @@ class NkiTensor(_core.View):
                            vector_offset.reshaped((vector_offset.size, 1)))
 
     def indirect(self, index: NkiTensor, num_elem: int = 0, inner: int = 1) -> NkiTensor:
-        """[P, num_elem], or [P, num_elem, inner]: elements along the free axis that a tile of indices names, gathered where
-        they are read and scattered where they are written; for the operands that NKI lists. Trainium3."""
+        """[P, num_elem], or [P, num_elem, inner]: elements along the free axis that a tile of indices names, gathered
+        where they are read and scattered where they are written; for the operands that NKI lists. Trainium3."""
         self.core.settle()
         made: NkiTensor = self.core.indirect(self, index, num_elem or 0, inner)
         return made
@@ -270,8 +274,9 @@ class NkiTensor(_core.View):
 
 
 def _listed(numbers: tuple[Any, ...]) -> tuple[int, ...]:
-    """f(1, 2) and f((1, 2)) mean the same."""
-    return tuple(numbers[0]) if len(numbers) == 1 and not isinstance(numbers[0], int) else numbers
+    """f(1, 2) and f((1, 2)) mean the same; 4 / 2 is 2."""
+    listed = tuple(numbers[0]) if len(numbers) == 1 and isinstance(numbers[0], (tuple, list)) else numbers
+    return tuple(int(n) if isinstance(n, float) and n.is_integer() else n for n in listed)
 
 
 _core.register(NkiTensor)
