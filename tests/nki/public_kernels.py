@@ -111,6 +111,10 @@ def stand_in_for_torch():
              "no_grad": contextlib.nullcontext, "inference_mode": contextlib.nullcontext}
     vars(torch).update(names)
     setattr(torch, "__getattr__", as_numpy)
+    functional = types.ModuleType("torch.nn.functional")
+    setattr(functional, "softmax", lambda x, dim: tensors(public_cases.softmax(x)))
+    sys.modules.update({"torch.nn": types.ModuleType("torch.nn"), functional.__name__: functional})
+    setattr(sys.modules["torch.nn"], "functional", functional)
     sys.modules["torch"] = torch
 
 

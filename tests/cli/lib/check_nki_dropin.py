@@ -1,5 +1,6 @@
-"""What programs around kernels of other people use: variables of the environment, decorators that time, schedules, arrays
-of 64 bits and of torch, formats that NumPy lacks, reprs, what the device leaves out. SPDX-License-Identifier: MIT"""
+"""What programs around kernels of other people use: variables of the environment, decorators that time, schedules,
+arrays of 64 bits and of torch, formats that NumPy lacks, reprs, what the device leaves out.
+SPDX-License-Identifier: MIT"""
 import contextlib
 import io
 import json
@@ -85,7 +86,7 @@ class Decorators(unittest.TestCase):
                 self.assertTrue(json.load(file)["traceEvents"])
             self.assertEqual(os.listdir(folder), ["k.ntff.json"])
         said = told.getvalue()
-        self.assertRegex(said, r"^twice: \d+\.\d\d us by the model of Trainium2; nothing was measured; a timeline .*\n$")
+        self.assertRegex(said, r"^twice: \d+\.\d\d us by the model of Trainium2; nothing was measured; a timeline.*\n$")
         latency = kernel.benchmark_result.nc_latency
         self.assertEqual(latency.get_latency_percentile(50), 1e6 * kernel.report.time_s)
         self.assertIn("by the model, not measured", repr(kernel.benchmark_result))
@@ -138,7 +139,7 @@ class Arrays(unittest.TestCase):
     def test_integers_of_64_bits_fit_or_are_refused(self):
         np.testing.assert_array_equal(twice(np.full((128, 64), 2**30 - 1)), 2**31 - 2)
         for array in (np.full((128, 64), 2**31), np.full((128, 64), -2**31 - 1), np.full((128, 64), 2**32, np.uint64)):
-            with self.assertRaisesRegex(nki.Error, f"an array of {array.dtype} holds {array[0, 0]}, which u?int32 does not"):
+            with self.assertRaisesRegex(nki.Error, f"array of {array.dtype} holds {array[0, 0]}, which u?int32 does not"):
                 twice(array)
         for dtype in (np.float64, "int64", np.uint64):
             with self.assertRaisesRegex(TypeError, "64 is no format of nki.language; the widest are float32"):
@@ -290,7 +291,8 @@ class Language(unittest.TestCase):
     def test_formats_by_position_where_older_releases_have_a_mask(self):
         def kernel(x, w):
             t = nl.load(x, nl.bfloat16)
-            made = [nl.mean(t, 1, nl.float16), nl.softmax(t, -1, "float16"), nl.load_transpose2d(x[:, 0:32], np.float16),
+            made = [nl.mean(t, 1, nl.float16), nl.softmax(t, -1, "float16"),
+                    nl.load_transpose2d(x[:, 0:32], np.float16),
                     nl.rms_norm(t, nl.load(w), 1, 64, 1e-5, nl.float16, nl.float32), nl.all(t, 1, nl.uint8),
                     nl.expand_dims(x=t, axis=1), nl.broadcast_to(t[:, 0:1], (128, 8), nl.float32),
                     nl.where(nl.load(x, nl.uint8), t, 0.0, nl.float32), nl.mean(t, 1, None, nl.float16)]
@@ -324,6 +326,26 @@ class Language(unittest.TestCase):
         for begun in (False, True):
             want = np.stack([-x.sum(1) + 5 * begun, np.maximum((-x).max(1), 5 if begun else -np.inf)], 1)
             np.testing.assert_array_equal(kernel(x, begun), want)
+
+    def test_columns_of_16_bits(self):
+        """[P, 1] operands of the tile's own format, in functions and in instructions."""
+        x = np.rint(X % 8).astype(np.float16)
+        column = x[:, 1:2].copy()
+
+        @older.jit
+        def kernel(x, column):
+            t, c = ol.load(x), ol.load(column)
+            made = [ol.add(t, c), ol.multiply(t, c), ol.subtract(t, c), ol.maximum(t, c),
+                    oisa.tensor_scalar(t, np.multiply, c, op1=np.add, operand1=c),
+                    oisa.scalar_tensor_tensor(data=t, op0=np.add, operand0=c, op1=np.subtract, operand1=t),
+                    oisa.activation(op=ol.relu, data=t, scale=c)]
+            out = ol.ndarray((len(made), 128, 64), dtype=x.dtype, buffer=ol.shared_hbm)
+            for n, tile in enumerate(made):
+                ol.store(out[n], value=tile)
+            return out
+        want = [x + column, x * column, x - column, np.maximum(x, column), x * column + column, 0 * x + column,
+                x * column]
+        np.testing.assert_array_equal(kernel(x, column), np.stack(want))
 
     def test_bytes_of_a_format(self):
         from neuronxcc.nki.language.constants import sizeinbytes

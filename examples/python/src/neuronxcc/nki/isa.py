@@ -41,6 +41,7 @@ def _elementwise(name: str, operands: _Sequence[str]) -> _Callable[..., _Any]:
         box = _engine_box(mask, shape)
         given = {k: _moves.loaded(v, box if tuple(getattr(v, "shape", ())) == shape else None)
                  for k, v in given.items()}
+        given = {k: _column(v) if k in ("operand0", "operand1", "scale") else v for k, v in given.items()}
         tiles = [v for k, v in given.items() if isinstance(v, _Tensor) and k in ("data", "data1", "data2", "src")]
         to = dtype or _arithmetic.promoted(*tiles)
         if name == "tensor_tensor":
@@ -54,6 +55,13 @@ def _elementwise(name: str, operands: _Sequence[str]) -> _Callable[..., _Any]:
         return _result(shape, to, emit, box=box)
     instruction.__name__, instruction.__doc__ = name, function.__doc__
     return instruction
+
+
+def _column(operand: _Any) -> _Any:
+    """A column [P, 1], which the engines take in binary32: of 16 bits a copy, as the older compiler made it."""
+    if isinstance(operand, _Tensor) and operand.size == operand.shape[0] and operand.dtype in ("bfloat16", "float16"):
+        return _moves.copy(operand, dtype="float32")
+    return operand
 
 
 _FIRST = ("data", "data1", "data0", "src", "on_true_tile")
