@@ -132,6 +132,9 @@ _TABLE: list[tuple[Any, ...]] = [
     ("<matmul without transpose_x>", "0.4.0", "refuses it on the device",
      "turn the left side and write nki.language.matmul(x, y, transpose_x=True)"),
     # ---- 0.6.0 ----
+    ("nki.language.affine_range", "0.6.0", "deprecates it", "write range"),
+    ("nki.language.sequential_range", "0.6.0", "deprecates it", "write range"),
+    ("nki.language.static_range", "0.6.0", "deprecates it", "write range"),
     ("nki.language.dynamic_range", "0.6.0", "deprecates it", "write nki.language.fori_loop"),
 ]
 ROWS = [Row(*cells) for cells in _TABLE]
