@@ -166,10 +166,9 @@ headers | xargs awk -v floors="$floors" -v pairs="$scratch/pairs" '
         there = folder_of(target)
         if (FILENAME == "trnmath.h") next
         if (strange(FILENAME, target)) tell("\"" target "\" is a part of another door: include that")
-        if (here == "simd") { # a kernel may ask its own room to bring it in at the right place; kernels share texts
-            if (there == "simd" || index(module_of(FILENAME), module_of(target) "_") == 1) next
-            if (there in floor && floor[there] <= 4) next
-            tell("\"" target "\" is not the room that this kernel speeds up")
+        if (here == "simd") { # its room has included all else before
+            if (there != "simd" && floor[there] > 1)
+                tell("\"" target "\" is for the room to include that this kernel speeds up")
         } else if (there == "simd") {
             if (index(module_of(target), module_of(FILENAME) "_") != 1 && module_of(target) !~ /^vector_/)
                 tell("\"" target "\" is entered from a room that it does not speed up")

@@ -3,8 +3,8 @@
 
 includes.py FOLDER reads every header of FOLDER as text, in the order in which a compiler that is given this header alone
 would. A line of its output is HEADER: NAME is of OTHER: a name of ours that no text before it defines, or that is a
-kernel here and something else there. What macros paste together it does not know. Texts that are read once for each
-instruction set (simd/*_vector.h) are not tried.
+kernel here and something else there. What macros paste together it does not know. simd/ is empty alone: its texts are
+read where a room includes them.
 """
 
 import os
@@ -94,7 +94,7 @@ def main():
         for name in headers[path].defines:
             homes.setdefault(name, []).append(path)
     for path in paths:
-        if path.startswith("simd/") and path.endswith("_vector.h"):
+        if path.startswith("simd/"):
             continue
         taken = [name for name in headers[path].kernels if homes[name] != [path]]
         for name in taken + [name for name in unknown(path, headers) if name in homes]:

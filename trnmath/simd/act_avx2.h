@@ -7,9 +7,7 @@
  * sixteen buckets (the power laws) are looked up in registers. What is known of an octave fits bytes, so that one
  * permutation of bytes looks it up.
  */
-#ifndef TRN_ACT_H
-#include "../trn_act.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_ACT_AVX2_H)
+#if defined(TRN_ACT_H) && !defined(TRNI_SIMD_ACT_AVX2_H)
 #define TRNI_SIMD_ACT_AVX2_H
 
 #include <immintrin.h>

@@ -6,9 +6,7 @@
  * Rows of four coefficients come by sixteen loads and a transposition, which is faster here than four gathers; up to
  * sixteen buckets (the power laws) are looked up in registers.
  */
-#ifndef TRN_ACT_H
-#include "../trn_act.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_ACT_AVX512_H)
+#if defined(TRN_ACT_H) && !defined(TRNI_SIMD_ACT_AVX512_H)
 #define TRNI_SIMD_ACT_AVX512_H
 
 #include <immintrin.h>

@@ -7,9 +7,7 @@
  * What is known of an octave fits bytes, and is looked up in registers; rows of four coefficients come by four loads
  * and a transposition.
  */
-#ifndef TRN_ACT_H
-#include "../trn_act.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_ACT_NEON_H)
+#if defined(TRN_ACT_H) && !defined(TRNI_SIMD_ACT_NEON_H)
 #define TRNI_SIMD_ACT_NEON_H
 
 #include "neon.h"

@@ -4,9 +4,7 @@
  * A SIMD kernel: same bits as the plain C body (1.5 to 2.5 times the speed: that one keeps blocks in memory between
  * operators). Included by engine/alu_chain.h only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ENGINE_ALU_CHAIN_H
-#include "../engine/alu_chain.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_ALU_CHAIN_AVX512_H)
+#if defined(TRNI_ENGINE_ALU_CHAIN_H) && !defined(TRNI_SIMD_ALU_CHAIN_AVX512_H)
 #define TRNI_SIMD_ALU_CHAIN_AVX512_H
 
 #include <immintrin.h>

@@ -6,9 +6,7 @@
  * that holds a NaN first makes its NaNs canonical; the tail is a block that is filled up. Included by data/cast.h only,
  * after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_DATA_CAST_H
-#include "../data/cast.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_CAST_AVX2_H)
+#if defined(TRNI_DATA_CAST_H) && !defined(TRNI_SIMD_CAST_AVX2_H)
 #define TRNI_SIMD_CAST_AVX2_H
 
 #include <immintrin.h>

@@ -8,9 +8,7 @@
  *
  * VCVTNEPS2BF16 is not used: it reads subnormals as zero.
  */
-#ifndef TRNI_DATA_CAST_H
-#include "../data/cast.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_CAST_AVX512_H)
+#if defined(TRNI_DATA_CAST_H) && !defined(TRNI_SIMD_CAST_AVX512_H)
 #define TRNI_SIMD_CAST_AVX512_H
 
 #include <immintrin.h>

@@ -5,9 +5,7 @@
  * bytes. FPCR may ask for another rounding, for other half precision or for NaNs without their sign: then the plain
  * kernels do it. Included by data/cast.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_DATA_CAST_H
-#include "../data/cast.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_CAST_NEON_H)
+#if defined(TRNI_DATA_CAST_H) && !defined(TRNI_SIMD_CAST_NEON_H)
 #define TRNI_SIMD_CAST_NEON_H
 
 #include "neon.h"

@@ -6,9 +6,7 @@
  * two loads a cycle, and a wider one would take two loads to fill. Included by array/matmul_dots.h only, and not at all
  * under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_MATMUL_DOTS_H
-#include "../array/matmul_dots.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_MATMUL_DOTS_AVX2_H)
+#if defined(TRNI_ARRAY_MATMUL_DOTS_H) && !defined(TRNI_SIMD_MATMUL_DOTS_AVX2_H)
 #define TRNI_SIMD_MATMUL_DOTS_AVX2_H
 
 #include <immintrin.h>

@@ -6,9 +6,7 @@
  * codes, turned such that what simd/systolic_loader_avx512.h looks up comes as four numbers of each column, four times.
  * Included by array/matmul_dots.h only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_MATMUL_DOTS_H
-#include "../array/matmul_dots.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_MATMUL_DOTS_AVX512_H)
+#if defined(TRNI_ARRAY_MATMUL_DOTS_H) && !defined(TRNI_SIMD_MATMUL_DOTS_AVX512_H)
 #define TRNI_SIMD_MATMUL_DOTS_AVX512_H
 
 #include <immintrin.h>

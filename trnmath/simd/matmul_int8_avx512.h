@@ -4,9 +4,7 @@
  * SIMD kernels: whole numbers, so the order of sums does not matter. Included by array/matmul_int8.h only, and not at
  * all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_MATMUL_INT8_H
-#include "../array/matmul_int8.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_MATMUL_INT8_AVX512_H)
+#if defined(TRNI_ARRAY_MATMUL_INT8_H) && !defined(TRNI_SIMD_MATMUL_INT8_AVX512_H)
 #define TRNI_SIMD_MATMUL_INT8_AVX512_H
 
 #include <immintrin.h>

@@ -4,9 +4,7 @@
  * SIMD kernels: two steps of sixteen chains an instruction (twice the speed of multiply-adds where its rate is theirs).
  * Same bits as the plain C bodies. Included by array/matmul_pairs.h only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_MATMUL_PAIRS_H
-#include "../array/matmul_pairs.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_MATMUL_PAIRS_AVX512_H)
+#if defined(TRNI_ARRAY_MATMUL_PAIRS_H) && !defined(TRNI_SIMD_MATMUL_PAIRS_AVX512_H)
 #define TRNI_SIMD_MATMUL_PAIRS_AVX512_H
 
 #include <immintrin.h>

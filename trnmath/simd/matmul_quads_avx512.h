@@ -5,9 +5,7 @@
  * trn_matmul at 512^3, 1.6 at 1024^3, measured). Same bits: whole numbers, and explicit fused multiply-adds. Included
  * by array/matmul_quads.h only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_MATMUL_QUADS_H
-#include "../array/matmul_quads.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_MATMUL_QUADS_AVX512_H)
+#if defined(TRNI_ARRAY_MATMUL_QUADS_H) && !defined(TRNI_SIMD_MATMUL_QUADS_AVX512_H)
 #define TRNI_SIMD_MATMUL_QUADS_AVX512_H
 
 #include <immintrin.h>

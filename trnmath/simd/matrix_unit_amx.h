@@ -9,9 +9,7 @@
  *
  * KNOWN FROM: Intel SDM volume 1 §18.
  */
-#ifndef TRNI_ARRAY_MATRIX_UNIT_H
-#include "../array/matrix_unit.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_MATRIX_UNIT_AMX_H)
+#if defined(TRNI_ARRAY_MATRIX_UNIT_H) && !defined(TRNI_SIMD_MATRIX_UNIT_AMX_H)
 #define TRNI_SIMD_MATRIX_UNIT_AMX_H
 
 #if TRNI_UNIT_AMX

@@ -5,9 +5,7 @@
  * one has NaN, infinity or an unusual scale, and fewer than eight, go to the plain kernel. Included by trn_mx.h only,
  * after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_DATA_MX_CAST_H
-#include "../data/mx_cast.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_MX_CAST_AVX2_H)
+#if defined(TRNI_DATA_MX_CAST_H) && !defined(TRNI_SIMD_MX_CAST_AVX2_H)
 #define TRNI_SIMD_MX_CAST_AVX2_H
 
 #include <immintrin.h>

@@ -6,9 +6,7 @@
  * same bits. Sixteen blocks of which one has NaN, infinity or an unusual scale, and fewer than sixteen, go to the plain
  * kernel. Included by trn_mx.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_DATA_MX_CAST_H
-#include "../data/mx_cast.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_MX_CAST_AVX512_H)
+#if defined(TRNI_DATA_MX_CAST_H) && !defined(TRNI_SIMD_MX_CAST_AVX512_H)
 #define TRNI_SIMD_MX_CAST_AVX512_H
 
 #include <immintrin.h>

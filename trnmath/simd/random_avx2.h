@@ -6,9 +6,7 @@
  * returns the same bits. The AVX-512 SIMD kernel tells how it works; here four groups of four blocks go side by side.
  * Included by trn_random.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRN_RANDOM_H
-#include "../trn_random.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_RANDOM_AVX2_H)
+#if defined(TRN_RANDOM_H) && !defined(TRNI_SIMD_RANDOM_AVX2_H)
 #define TRNI_SIMD_RANDOM_AVX2_H
 
 #include <immintrin.h>

@@ -8,9 +8,7 @@
  * A block is ten dependent multiplications long, and the processor sees about two groups of eight blocks ahead: six
  * groups side by side are 1.8 times as fast as one, and seven no longer fit the registers (measured, Zen 5).
  */
-#ifndef TRN_RANDOM_H
-#include "../trn_random.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_RANDOM_AVX512_H)
+#if defined(TRN_RANDOM_H) && !defined(TRNI_SIMD_RANDOM_AVX512_H)
 #define TRNI_SIMD_RANDOM_AVX512_H
 
 #include <immintrin.h>

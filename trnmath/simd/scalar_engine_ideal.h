@@ -6,9 +6,6 @@
  * Arguments are held where functions are their limits long since, so that no infinity meets a zero; NaN goes through
  * (the second operand of MAX and MIN is what they return for NaN).
  */
-#if !defined(TRN_SCALAR_ENGINE_H)
-#include "../trn_scalar_engine.h"
-#endif
 #if defined(TRNI_I_LANES)
 
 #define TRNI_I_INLINE __attribute__((unused, always_inline)) TRNI_I_TARGET static inline

@@ -11,9 +11,7 @@
  * SLEEF declares an instruction set's functions only to files that are compiled for it; so they are declared here,
  * under names of our own.
  */
-#ifndef TRN_SCALAR_ENGINE_H
-#include "../trn_scalar_engine.h" /* which includes this file where it belongs */
-#elif defined(TRN_USE_SLEEF) && !defined(TRNI_SIMD_SCALAR_ENGINE_SLEEF_H)
+#if defined(TRN_SCALAR_ENGINE_H) && defined(TRN_USE_SLEEF) && !defined(TRNI_SIMD_SCALAR_ENGINE_SLEEF_H)
 #define TRNI_SIMD_SCALAR_ENGINE_SLEEF_H
 
 #if TRNI_X86

@@ -4,9 +4,7 @@
  * A SIMD kernel: same bits as the plain C body. Included by array/sparse_kernels.h only, not at all under
  * TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_SPARSE_KERNELS_H
-#include "../array/sparse_kernels.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_SPARSE_KERNELS_AVX512_H)
+#if defined(TRNI_ARRAY_SPARSE_KERNELS_H) && !defined(TRNI_SIMD_SPARSE_KERNELS_AVX512_H)
 #define TRNI_SIMD_SPARSE_KERNELS_AVX512_H
 
 #include "vector_avx512.h"

@@ -4,9 +4,7 @@
  * A SIMD kernel: same bits as the plain C bodies. Included by array/systolic_loader.h only, and not at all under
  * TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_SYSTOLIC_LOADER_H
-#include "../array/systolic_loader.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_SYSTOLIC_LOADER_AVX2_H)
+#if defined(TRNI_ARRAY_SYSTOLIC_LOADER_H) && !defined(TRNI_SIMD_SYSTOLIC_LOADER_AVX2_H)
 #define TRNI_SIMD_SYSTOLIC_LOADER_AVX2_H
 
 #include "vector_avx2.h"

@@ -4,9 +4,7 @@
  * SIMD kernels: same bits as the plain C bodies. F16 is one instruction, where plain C takes two dozen. Included by
  * array/systolic_loader.h only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_SYSTOLIC_LOADER_H
-#include "../array/systolic_loader.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_SYSTOLIC_LOADER_NEON_H)
+#if defined(TRNI_ARRAY_SYSTOLIC_LOADER_H) && !defined(TRNI_SIMD_SYSTOLIC_LOADER_NEON_H)
 #define TRNI_SIMD_SYSTOLIC_LOADER_NEON_H
 
 #include "neon.h"

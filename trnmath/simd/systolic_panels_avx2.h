@@ -5,9 +5,7 @@
  * array/systolic_panels.h
  * only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_SYSTOLIC_PANELS_H
-#include "../array/systolic_panels.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_SYSTOLIC_PANELS_AVX2_H)
+#if defined(TRNI_ARRAY_SYSTOLIC_PANELS_H) && !defined(TRNI_SIMD_SYSTOLIC_PANELS_AVX2_H)
 #define TRNI_SIMD_SYSTOLIC_PANELS_AVX2_H
 
 #include "vector_avx2.h"

@@ -5,9 +5,7 @@
  * chains, data in L1, measured): same bits, since every step is an explicit fused multiply-add or a lone addition.
  * Included by array/systolic_panels.h only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_SYSTOLIC_PANELS_H
-#include "../array/systolic_panels.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_SYSTOLIC_PANELS_AVX512_H)
+#if defined(TRNI_ARRAY_SYSTOLIC_PANELS_H) && !defined(TRNI_SIMD_SYSTOLIC_PANELS_AVX512_H)
 #define TRNI_SIMD_SYSTOLIC_PANELS_AVX512_H
 
 /* The plain forms of these intrinsics make g++ 12 warn of an uninitialised operand (its bug 105593); with a mask of

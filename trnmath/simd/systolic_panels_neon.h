@@ -6,9 +6,7 @@
  * vector, which needs no broadcast, and hence has a text of its own. Included by array/systolic_panels.h only, and not
  * at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_SYSTOLIC_PANELS_H
-#include "../array/systolic_panels.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_SYSTOLIC_PANELS_NEON_H)
+#if defined(TRNI_ARRAY_SYSTOLIC_PANELS_H) && !defined(TRNI_SIMD_SYSTOLIC_PANELS_NEON_H)
 #define TRNI_SIMD_SYSTOLIC_PANELS_NEON_H
 
 #include "neon.h"

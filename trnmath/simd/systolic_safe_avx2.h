@@ -5,9 +5,7 @@
  * of 25, 12 to 0.8 with rounded products (whole products, gcc 12, measured).
  * Included by array/systolic_safe.h only, and not at all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_SYSTOLIC_SAFE_H
-#include "../array/systolic_safe.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_SYSTOLIC_SAFE_AVX2_H)
+#if defined(TRNI_ARRAY_SYSTOLIC_SAFE_H) && !defined(TRNI_SIMD_SYSTOLIC_SAFE_AVX2_H)
 #define TRNI_SIMD_SYSTOLIC_SAFE_AVX2_H
 
 #include "vector_avx2.h"

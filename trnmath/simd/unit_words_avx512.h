@@ -4,9 +4,7 @@
  * SIMD kernels: the words and proofs are those of the plain C bodies. Included by array/unit_words.h only, and not at
  * all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ARRAY_UNIT_WORDS_H
-#include "../array/unit_words.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_UNIT_WORDS_AVX512_H)
+#if defined(TRNI_ARRAY_UNIT_WORDS_H) && !defined(TRNI_SIMD_UNIT_WORDS_AVX512_H)
 #define TRNI_SIMD_UNIT_WORDS_AVX512_H
 
 #include <immintrin.h>

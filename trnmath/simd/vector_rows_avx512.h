@@ -6,9 +6,7 @@
  * not at
  * all under TRN_NO_INTRINSICS.
  */
-#ifndef TRNI_ENGINE_VECTOR_ROWS_H
-#include "../engine/vector_rows.h" /* which includes this file where it belongs */
-#elif !defined(TRNI_SIMD_VECTOR_ROWS_AVX512_H)
+#if defined(TRNI_ENGINE_VECTOR_ROWS_H) && !defined(TRNI_SIMD_VECTOR_ROWS_AVX512_H)
 #define TRNI_SIMD_VECTOR_ROWS_AVX512_H
 
 #include <immintrin.h>
