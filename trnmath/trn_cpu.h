@@ -66,11 +66,42 @@ TRN_API trn_isa trn_isa_unit(trn_isa isa);
 
 #include <stdlib.h>
 
+/* ---- the rows ----
+ *
+ * One for each instruction set, in the order of trn_isa. Of the vectors that a host has, the last are the best.
+ *     text         as the environment's TRN_ISA takes it
+ *     everywhere   plain C, or each host of this architecture has it
+ *     unit         a matrix unit, beside vectors: AVX-512's, unless it is plain C
+ *     the others   all bits that an x86-64 host which has it says: CPUID's leaves and registers, and XCR0 */
+typedef struct trni_isa_row {
+    const char *text;
+    bool everywhere, unit;
+    uint32_t leaf1_ecx, leaf7_ebx, leaf7_edx, leaf7_1_eax, xcr0;
+} trni_isa_row;
+
+#define TRNI_CPUID_AVX (1u << 12 | 1u << 28 | 1u << 29)               /* FMA, AVX, F16C */
+#define TRNI_CPUID_AVX512 (1u << 16 | 1u << 17 | 1u << 30 | 1u << 31) /* F, DQ, BW, VL */
+#define TRNI_CPUID_AMX (1u << 22 | 1u << 24 | 1u << 25)               /* BF16, tiles, int8 */
+
+TRNI_FN const trni_isa_row *trni_isa_row_of(trn_isa isa)
+{
+    static const trni_isa_row row[TRN_ISA_COUNT] = {
+        { "auto", false, false, 0, 0, 0, 0, 0 },
+        { "portable", true, false, 0, 0, 0, 0, 0 },
+        { "avx2", false, false, TRNI_CPUID_AVX, 1u << 5, 0, 0, 0x06 },
+        { "avx512", false, false, TRNI_CPUID_AVX, 1u << 5 | TRNI_CPUID_AVX512, 0, 0, 0xe6 },
+        { "neon", TRNI_AARCH64, false, 0, 0, 0, 0, 0 },
+        { "avx512-bf16", false, true, 0, 0, 0, 1u << 5, 0 },
+        { "amx", false, true, 0, 0, TRNI_CPUID_AMX, 0, 3u << 17 },
+        { "amx-emulated", true, true, 0, 0, 0, 0, 0 },
+        { "pairs-emulated", true, true, 0, 0, 0, 0, 0 },
+    };
+    return &row[isa];
+}
+
 TRN_API const char *trn_isa_text(trn_isa isa)
 {
-    static const char *const name[TRN_ISA_COUNT] = { "auto",        "portable", "avx2",         "avx512",        "neon",
-                                                     "avx512-bf16", "amx",      "amx-emulated", "pairs-emulated" };
-    return (unsigned)isa < TRN_ISA_COUNT ? name[(unsigned)isa] : "unknown";
+    return (unsigned)isa < TRN_ISA_COUNT ? trni_isa_row_of(isa)->text : "unknown";
 }
 
 TRN_API trn_isa trn_isa_from_name(const char *name)
@@ -113,25 +144,23 @@ TRNI_COLD void trni_host_ask(trni_host *h)
     h->saved = h->leaf1[2] & osxsave ? trni_saved_state() : 0;
 }
 
+/* Does it say all that the row asks for? */
 TRNI_COLD bool trni_host_has(const trni_host *h, trn_isa isa)
 {
-    enum { has_fma = 1u << 12, avx = 1u << 28, f16c = 1u << 29, avx2 = 1u << 5 };
-    enum { ymm_saved = 0x06, zmm_saved = 0xe6 };
-    const uint32_t leaf1 = has_fma | (uint32_t)avx | f16c;
-    const uint32_t avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31; /* F, DQ, BW, VL */
-    if (h->leaf0[0] < 7 || (h->leaf1[2] & leaf1) != leaf1 || !(h->leaf7[1] & avx2)) return false;
-    if (isa == TRN_ISA_AVX2) return (h->saved & ymm_saved) == ymm_saved;
-    return (h->leaf7[1] & avx512) == avx512 && (h->saved & zmm_saved) == zmm_saved;
+    const trni_isa_row *r = trni_isa_row_of(isa);
+    const uint32_t asks = r->leaf1_ecx | r->leaf7_ebx | r->leaf7_edx | r->leaf7_1_eax | r->xcr0;
+    if ((r->leaf7_ebx && h->leaf0[0] < 7) || (r->leaf7_1_eax && h->leaf7[0] < 1)) return false; /* no such leaf */
+    return asks && (h->leaf1[2] & r->leaf1_ecx) == r->leaf1_ecx && (h->leaf7[1] & r->leaf7_ebx) == r->leaf7_ebx &&
+           (h->leaf7[3] & r->leaf7_edx) == r->leaf7_edx && (h->leaf7_1[0] & r->leaf7_1_eax) == r->leaf7_1_eax &&
+           (h->saved & r->xcr0) == r->xcr0;
 }
 
 /* Of a host that has AVX-512: are there dot products of bytes, too? */
 TRNI_COLD bool trni_host_has_dots(const trni_host *h) { return h->leaf7[2] >> 11 & 1; }
 
-/* And of pairs of BF16? */
-TRNI_COLD bool trni_host_has_pairs(const trni_host *h) { return h->leaf7[0] >= 1 && (h->leaf7_1[0] >> 5 & 1); }
-
-/* At more than half the pace of multiply-adds, which do half the work? Some hosts have them at the same pace (AMD's
- * Zen 5), some at half (Intel's Sapphire Rapids): so they race, 896 of each, the best of some tries. It takes 2 us. */
+/* Are dot products of pairs at more than half the pace of multiply-adds, which do half the work? Some hosts have them
+ * at the same pace (AMD's Zen 5), some at half (Intel's Sapphire Rapids): so they race, 896 of each, the best of some
+ * tries. It takes 2 us. */
 #if defined(TRN_NO_INTRINSICS)
 TRNI_COLD bool trni_host_pairs_pay(void) { return false; }
 #else
@@ -172,14 +201,7 @@ TRNI_COLD bool trni_host_pairs_pay(void)
 }
 #endif
 
-/* Tiles of BF16 and int8, and state for them. */
-TRNI_COLD bool trni_host_has_tiles(const trni_host *h)
-{
-    const uint32_t features = 1u << 22 | 1u << 24 | 1u << 25, state = 3u << 17;
-    return (h->leaf7[3] & features) == features && (h->saved & state) == state;
-}
-
-/* The permission to use them, which Linux gives once for all of a process's threads (a refusal is normal). */
+/* The permission to use tiles, which Linux gives once for all of a process's threads (a refusal is normal). */
 TRNI_COLD bool trni_tiles_permitted(void)
 {
 #if defined(__linux__) && defined(__LP64__)
@@ -211,36 +233,52 @@ enum {
     TRNI_PAIRS_FAILS = 1 << 27
 };
 
-TRNI_FN bool trni_is_unit(trn_isa isa) { return isa >= TRN_ISA_AVX512_BF16 && isa < TRN_ISA_COUNT; }
+TRNI_FN bool trni_is_unit(trn_isa isa) { return (unsigned)isa < TRN_ISA_COUNT && trni_isa_row_of(isa)->unit; }
 
 TRNI_COLD trn_isa trni_best_vectors(int found)
 {
-    static const trn_isa best_first[] = { TRN_ISA_AVX512, TRN_ISA_AVX2, TRN_ISA_NEON, TRN_ISA_PORTABLE };
-    int i = 0;
-    while (!(found >> best_first[i] & 1)) i++;
-    return best_first[i];
+    int isa = TRN_ISA_COUNT - 1;
+    while (!(found >> isa & 1) || trni_is_unit((trn_isa)isa)) isa--;
+    return (trn_isa)isa;
+}
+
+/* A bit for each row that this host has, and for what is beside AVX-512. */
+TRNI_COLD int trni_isa_rows_found(void)
+{
+    int found = 0;
+#if TRNI_X86
+    trni_host host;
+    trni_host_ask(&host);
+#endif
+    for (int isa = TRN_ISA_PORTABLE; isa < TRN_ISA_COUNT; isa++) {
+        const trni_isa_row *row = trni_isa_row_of((trn_isa)isa);
+        if (row->everywhere) found |= 1 << isa;
+#if TRNI_X86
+        else if ((!row->unit || (found >> TRN_ISA_AVX512 & 1)) && trni_host_has(&host, (trn_isa)isa) &&
+                 (isa != TRN_ISA_AMX || trni_tiles_permitted()))
+            found |= 1 << isa;
+#endif
+    }
+#if TRNI_X86
+    if ((found >> TRN_ISA_AVX512 & 1) && trni_host_has_dots(&host)) found |= TRNI_HOST_DOTS;
+#endif
+    return found;
+}
+
+/* The matrix unit that is worth it: none is TRN_ISA_AUTO. */
+TRNI_COLD trn_isa trni_best_unit(int found)
+{
+    if (found >> TRN_ISA_AMX & 1) return TRN_ISA_AMX;
+#if TRNI_X86
+    if ((found >> TRN_ISA_AVX512_BF16 & 1) && trni_host_pairs_pay()) return TRN_ISA_AVX512_BF16;
+#endif
+    return TRN_ISA_AUTO;
 }
 
 TRNI_COLD int trni_isa_detect(void)
 {
-    int found = 1 << TRN_ISA_PORTABLE | 1 << TRN_ISA_AMX_EMULATED | 1 << TRN_ISA_PAIRS_EMULATED;
-    trn_isa unit = TRN_ISA_AUTO; /* none */
-#if TRNI_X86
-    trni_host host;
-    trni_host_ask(&host);
-    if (trni_host_has(&host, TRN_ISA_AVX2)) found |= 1 << TRN_ISA_AVX2;
-    if (trni_host_has(&host, TRN_ISA_AVX512))
-        found |= 1 << TRN_ISA_AVX512 | (trni_host_has_dots(&host) ? TRNI_HOST_DOTS : 0);
-    if (found >> TRN_ISA_AVX512 & 1) {
-        if (trni_host_has_pairs(&host)) found |= 1 << TRN_ISA_AVX512_BF16;
-        if (trni_host_has_tiles(&host) && trni_tiles_permitted()) found |= 1 << TRN_ISA_AMX;
-        if (found >> TRN_ISA_AMX & 1)
-            unit = TRN_ISA_AMX;
-        else if ((found >> TRN_ISA_AVX512_BF16 & 1) && trni_host_pairs_pay())
-            unit = TRN_ISA_AVX512_BF16;
-    }
-#endif
-    if (TRNI_AARCH64) found |= 1 << TRN_ISA_NEON;
+    const int found = trni_isa_rows_found();
+    trn_isa unit = trni_best_unit(found);
     trn_isa isa = trni_best_vectors(found);
     const char *forced = getenv("TRN_ISA");
     if (forced && *forced && strcmp(forced, "auto") != 0) {

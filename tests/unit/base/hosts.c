@@ -50,8 +50,8 @@ static answer about(const trni_host *h)
     a.avx2 = trni_host_has(h, TRN_ISA_AVX2);
     a.avx512 = trni_host_has(h, TRN_ISA_AVX512);
     a.dots = trni_host_has_dots(h);
-    a.bf16 = trni_host_has_pairs(h);
-    a.tiles = trni_host_has_tiles(h);
+    a.bf16 = trni_host_has(h, TRN_ISA_AVX512_BF16);
+    a.tiles = trni_host_has(h, TRN_ISA_AMX);
     return a;
 }
 
