@@ -69,12 +69,12 @@ starved() {
 }
 
 # $says is what its sentences begin with, $refusal its status after one.
-# one_sentence: about memory, beside what the program says every day, and beside its progress on a slow machine
+# one_sentence: about memory, beside what the program says every day, and what it says on a slow or a busy machine
 one_sentence() {
     said= more=
     { read -r said && read -r more; } <err
     if [ -n "$more" ]; then
-        grep -v '^ *[0-9][0-9]* s  ' err | grep -vxFf usual >told
+        grep -v -e '^ *[0-9][0-9]* s  ' -e ': other programs had the processors for ' err | grep -vxFf usual >told
         [ "$(wc -l <told)" = 1 ] || return 1
         read -r said <told
     fi
