@@ -8,7 +8,7 @@ program=$root/scripts/packaging/homebrew.sh
 . "$root/tests/cli/lib/program.sh"
 recipes=$root/scripts/packaging
 lib=$root/tests/cli/lib
-PYTHONDONTWRITEBYTECODE=1 CC=${CC:-$(quick_cc)}
+PYTHONDONTWRITEBYTECODE=1 CC=$(quick_cc)
 export PYTHONDONTWRITEBYTECODE CC
 version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
 

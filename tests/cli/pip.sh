@@ -33,7 +33,7 @@ done
 # ---- one wheel from a source archive, by pip; the other from the checkout ----
 # (Quick to compile, for the test's sake: the files are the same.)
 
-CFLAGS='-O0 -DTRN_NO_INTRINSICS=1' CC=${CC:-$(quick_cc)}
+CFLAGS='-O0 -DTRN_NO_INTRINSICS=1' CC=$(quick_cc)
 export CFLAGS CC
 mkdir one two sources
 TRNMATH_OPENMP=off "$python" "$folder/nki_build.py" two >two.log 2>&1 &

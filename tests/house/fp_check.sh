@@ -52,7 +52,7 @@ allow=-DTRN_ALLOW_FAST_MATH=1
 x86=
 [ "$(uname -m)" = x86_64 ] && x86=1
 fma=1
-[ -z "$x86" ] || grep -q -w fma /proc/cpuinfo || { fma=; skip fma "this processor has no fused multiply-add to run"; }
+has_fma || { fma=; skip fma "this processor has no fused multiply-add to run"; }
 
 for compiler in $(compilers); do
     # Nothing fires in ordinary builds.

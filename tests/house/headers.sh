@@ -1,8 +1,8 @@
 #!/bin/sh
-# headers.sh gcc|clang|aarch64: every header compiles alone, as C11 and as C++17, under the strict warnings (clang, C11:
-# all that it knows), with the intrinsics and without, and with OpenMP; the umbrella as C++20, too; all headers together
-# compile twice over, and in reverse order and once more; and two files of one program link. Level 2 also turns every
-# body into code at -O2, for the warnings that only the optimiser finds.
+# headers.sh gcc|clang|aarch64: every door (level 2: every header but kernels) compiles alone, as C11 and C++17, under
+# the strict warnings (clang, C11: all that it knows), with the intrinsics and without, and with OpenMP; the umbrella as
+# C++20, too; all headers together compile twice over, and in reverse order and once more; and two files of one program
+# link. Level 2 also turns every body into code at -O2, for the warnings that only the optimiser finds.
 . "$(dirname -- "$0")/lib.sh"
 
 family=${1:?usage: headers.sh gcc|clang|aarch64}

@@ -76,11 +76,11 @@ def unknown(path, headers):
                 seen.add(what)
                 enter(headers[what])
             elif kind == "use" and header is headers[path] and what not in known:
-                yield_.append(what)
+                missing.append(what)
 
-    yield_ = []
+    missing = []
     enter(headers[path])
-    return sorted(set(yield_))
+    return sorted(set(missing))
 
 
 def main():

@@ -121,7 +121,7 @@ fi
 mkdir "$scratch/found"
 fma_flag=
 expected=
-if [ "$(uname -m)" = x86_64 ] && grep -q -w fma /proc/cpuinfo; then fma_flag=-march=haswell expected=00; fi
+if [ "$(uname -m)" = x86_64 ] && has_fma; then fma_flag=-march=haswell expected=00; fi
 cat >"$scratch/found/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.20)
 project(consumer LANGUAGES C)

@@ -104,6 +104,9 @@ supported() {
     for flag; do grep -q -w -m 1 "$flag" /proc/cpuinfo || return 1; done
 }
 
+# A fused multiply-add, which is every processor's but an old x86-64's.
+has_fma() { [ "$(uname -m)" != x86_64 ] || grep -q -w -m 1 fma /proc/cpuinfo; }
+
 # loose COMPILER: flags that no call refuses, a group a line, though they allow what changes bits elsewhere.
 loose() {
     x86=
@@ -122,7 +125,7 @@ loose() {
         echo "-funsigned-char ${x86:+-mrecip=all}"
         ;;
     esac
-    [ "$x86" ] && ! grep -q -w -m 1 fma /proc/cpuinfo || echo "-ffp-contract=fast ${x86:+-mfma}"
+    ! has_fma || echo "-ffp-contract=fast ${x86:+-mfma}"
 }
 
 # What trn_base.h says.
