@@ -24,7 +24,7 @@ same() {
     done
     [ -x "$program"_mpi ] && command -v mpirun >/dev/null || return 0
     for processes in ${counts:-1 2 4}; do
-        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe --mca mpi_yield_when_idle 1 \
+        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe --mca mpi_yield_when_idle 0 \
             --mca btl_vader_single_copy_mechanism none -n $processes "$program"_mpi "$@" --threads 1 >out 2>err ||
             fail "$name $*, $processes processes: exit $?: $(cat err)"
         [ "$(grep -c "^digest  *$digest" out)" = 1 ] || fail "$name $*: $processes processes, not $digest: $(cat out)"

@@ -11,7 +11,7 @@ failed=0
 result() {
     if [ "$1" -eq 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "FAIL $2"; fi
 }
-start() { mpirun --oversubscribe --mca mpi_yield_when_idle 1 --mca btl_vader_single_copy_mechanism none -n "$@"; }
+start() { mpirun --oversubscribe --mca mpi_yield_when_idle 0 --mca btl_vader_single_copy_mechanism none -n "$@"; }
 
 first=
 for n; do

@@ -9,6 +9,9 @@
 #if defined(TRN_USE_MPI) && TRN_USE_MPI + 0
 
 #include <mpi.h>
+#if !defined(_WIN32)
+#include <sys/select.h>
+#endif
 
 #if TRNI_BODIES
 #include "../network/collective_signature.h"
@@ -128,39 +131,68 @@ TRNI_FN trn_status trni_mail_post(trni_mail *m, bool send, int peer, char *buffe
 
 TRNI_FN double trni_mail_patience(const trni_mail *m) { return m->mpi->timeout_s > 0 ? m->mpi->timeout_s : 60; }
 
-/* Waits for everything that was posted. Late or failed: the sentence names the process. A fifth of the time is left for
- * finding out whose fault it is: trni_mpi_blame. */
-TRNI_FN trn_status trni_mail_wait(trni_mail *m, const char *where)
+/* One look in vain is over: who has waited for a while sleeps before the next. Where there are more processes than
+ * processors, the one that is waited for needs the processor. */
+TRNI_FN void trni_mail_rest(double since)
 {
-    const double wait_s = trni_mail_patience(m), until = MPI_Wtime() + 0.8 * wait_s;
-    trni_copy_text(m->where, sizeof m->where, where);
+#if !defined(_WIN32)
+    struct timeval pause = { 0, 50 };
+    if (MPI_Wtime() - since > 50e-6) select(0, NULL, NULL, NULL, &pause);
+#else
+    (void)since;
+#endif
+}
+
+/* Waits for everything that was posted, until a time of MPI_Wtime. Returns the first message that failed (*failed) or
+ * is late; `count` when there is none. */
+TRNI_FN int trni_mail_await(trni_mail *m, double until, bool *failed)
+{
+    double since = MPI_Wtime();
+    *failed = false;
     for (int i = 0; i < m->count;) {
         int done = 0;
-        if (MPI_Test(&m->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            return trni_fail(m->error, TRN_EIO, "%s, %s: the message with process %d failed; nothing is written",
-                             m->what, where, m->peer[i]);
+        *failed = MPI_Test(&m->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+        if (*failed || (!done && MPI_Wtime() >= until)) return i;
+        if (done)
+            since = MPI_Wtime();
+        else
+            trni_mail_rest(since);
         i += done;
-        if (done || MPI_Wtime() < until) continue;
+    }
+    return m->count;
+}
+
+/* The same with a sentence, which names the process. A fifth of the time is left for finding out whose fault it is:
+ * trni_mpi_blame. */
+TRNI_FN trn_status trni_mail_wait(trni_mail *m, const char *where)
+{
+    const double wait_s = trni_mail_patience(m);
+    bool failed;
+    trni_copy_text(m->where, sizeof m->where, where);
+    const int i = trni_mail_await(m, MPI_Wtime() + 0.8 * wait_s, &failed);
+    if (failed)
+        return trni_fail(m->error, TRN_EIO, "%s, %s: the message with process %d failed; nothing is written", m->what,
+                         where, m->peer[i]);
+    if (i < m->count)
         return trni_fail(m->error, TRN_EIO, "%s, %s: process %d has not answered for %g s; nothing is written", m->what,
                          where, m->peer[i], wait_s);
-    }
     return TRN_OK;
 }
 
 /* Waits a while for what still comes; the least number of a process whose message does not, or `processes`. */
 TRNI_FN int trni_mail_linger(trni_mail *m, double wait_s)
 {
-    const double until = MPI_Wtime() + wait_s;
-    int silent = m->processes;
-    do {
-        silent = m->processes;
+    const double since = MPI_Wtime();
+    for (;;) {
+        int silent = m->processes;
         for (int i = 0; i < m->count; i++) {
             int done = 0;
             const bool failed = MPI_Test(&m->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS;
             if ((failed || !done) && m->peer[i] < silent) silent = m->peer[i];
         }
-    } while (silent < m->processes && MPI_Wtime() < until);
-    return silent;
+        if (silent == m->processes || MPI_Wtime() >= since + wait_s) return silent;
+        trni_mail_rest(since);
+    }
 }
 
 /* What is still on its way is given up; its memory stays, as MPI may write to it at any time. */

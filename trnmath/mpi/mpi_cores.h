@@ -72,15 +72,11 @@ TRNI_FN trn_status trni_mpi_cores_message(trni_mail *m, const void *mine, int64_
 
 TRNI_FN trn_status trni_mpi_cores_wait(trni_mail *m)
 {
-    const double wait_s = trni_mail_patience(m), until = MPI_Wtime() + wait_s;
-    for (int i = 0; i < m->count;) {
-        int done = 0;
-        if (MPI_Test(&m->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            return trni_fail(m->error, TRN_EIO, "the message with process %d failed", m->peer[i]);
-        i += done;
-        if (!done && MPI_Wtime() >= until)
-            return trni_fail(m->error, TRN_EIO, "process %d has not answered for %g s", m->peer[i], wait_s);
-    }
+    const double wait_s = trni_mail_patience(m);
+    bool failed;
+    const int i = trni_mail_await(m, MPI_Wtime() + wait_s, &failed);
+    if (failed) return trni_fail(m->error, TRN_EIO, "the message with process %d failed", m->peer[i]);
+    if (i < m->count) return trni_fail(m->error, TRN_EIO, "process %d has not answered for %g s", m->peer[i], wait_s);
     return TRN_OK;
 }
 
