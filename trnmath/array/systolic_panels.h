@@ -197,7 +197,7 @@ TRNI_INLINE void trni_micro_exact_part(int rows, int group, TRNI_MICRO_PARAMS)
             t[i][1] = c ? t[i][1] + s[i][1] : s[i][1];
         }
     }
-    for (int i = 0; i < rows; i++, out += out_step, in += in ? in_step : 0)
+    for (int i = 0; i < rows; i++, out += out_step, in = in ? in + in_step : in)
         for (int h = 0; h < 2; h++) {
             const trni_lanes4 sum = in ? trni_lanes4_at(in + 4 * h) + t[i][h] : t[i][h];
             memcpy(out + 4 * h, &sum, sizeof sum);
@@ -563,7 +563,7 @@ TRNI_DRIVER void trni_strip_times_panel(const trni_array *array, int kernel, con
         for (int done = chain + 1; done % 2 == 0; done /= 2, depth--)
             array->add(s[depth - 2], s[depth - 1], (size_t)size);
     }
-    for (int i = 0; i < strip; i++, in += in ? in_step : 0) {
+    for (int i = 0; i < strip; i++, in = in ? in + in_step : in) {
         float *line = s[0] + i * width;
         if (in) array->add(line, in, (size_t)width); /* addition does not mind the order of two */
         memcpy(out + i * out_step, line, sizeof(float) * (size_t)width);

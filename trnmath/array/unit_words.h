@@ -144,7 +144,7 @@ TRNI_DISPATCH_ONE(trni_unit_go_on, (TRNI_UNIT_GO_ON_PARAMS), (sum, a, b, lines, 
 TRNI_INLINE void trni_unit_sum_body(float *__restrict out, ptrdiff_t out_step, const float *in, ptrdiff_t in_step,
                                     const float *__restrict sum, int width)
 {
-    for (int i = 0; i < TRNI_UNIT_ROWS; i++, in += in ? in_step : 0, out += out_step, sum += width)
+    for (int i = 0; i < TRNI_UNIT_ROWS; i++, in = in ? in + in_step : in, out += out_step, sum += width)
         for (int j = 0; j < width; j++) out[j] = in ? in[j] + sum[j] : sum[j];
 }
 TRNI_DISPATCH_AVX2(trni_unit_sum,
