@@ -38,14 +38,10 @@ typedef struct options {
     int threads, rounds;
 } options;
 
-APP_TAKE(take_config, options, config, value)
-APP_READ(take_threads, options, app_parse_number(value, 1, 256, &o->threads, why))
-APP_READ(take_rounds, options, app_parse_number(value, 1, ROUNDS, &o->rounds, why))
-
 static const app_option option[] = {
-    { "--config", "FILE", "another Llama's config.json", take_config },
-    { "--threads", "N", "of both: 2", take_threads },
-    { "--rounds", "N", "7", take_rounds },
+    { "--config", "FILE", "another Llama's config.json", APP_TAKES_TEXT(options, config) },
+    { "--threads", "N", "of both: 2", APP_TAKES_INT(options, threads, 1, 256) },
+    { "--rounds", "N", "7", APP_TAKES_INT(options, rounds, 1, ROUNDS) },
 };
 static const app_command command = { "modelrun_speed",
                                      "usage: modelrun_speed [options]",

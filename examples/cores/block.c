@@ -21,23 +21,18 @@ typedef struct options {
 } options;
 
 CORES_TAKE(options, cores)
-APP_READ(take_tokens, options, app_parse_int(value, 1, 8192, &o->tokens, why))
-APP_READ(take_width, options, app_parse_int(value, 1, 8192, &o->width, why))
-APP_READ(take_heads, options, app_parse_int(value, 1, 1 << 16, &o->heads, why))
-APP_READ(take_head, options, app_parse_int(value, 1, 128, &o->d, why))
-APP_READ(take_ffn, options, app_parse_int(value, 1, 1 << 20, &o->ffn, why))
-APP_READ(take_spread, options, app_parse_real(value, 0, 1e3, &o->spread, why))
-APP_TAKE(take_forward, options, forward_only, true)
 
 static const app_option option[] = {
-    CORES_OPTIONS,
-    { "--tokens", "N", "of the one sequence (default: 128)", take_tokens },
-    { "--width", "N", "of the model (default: 256)", take_width },
-    { "--heads", "N", "a multiple of the ranks (default: one on each)", take_heads },
-    { "--head", "N", "width of a head (default: 32)", take_head },
-    { "--ffn", "N", "hidden units, a multiple of the ranks (default: 64 on each)", take_ffn },
-    { "--spread", "X", "weights of the first norm are about X (default: 1): scores grow with its square", take_spread },
-    { "--forward", NULL, "without the gradients", take_forward },
+    CORES_OPTIONS(options, cores),
+    { "--tokens", "N", "of the one sequence (default: 128)", APP_TAKES_INT64(options, tokens, 1, 8192) },
+    { "--width", "N", "of the model (default: 256)", APP_TAKES_INT64(options, width, 1, 8192) },
+    { "--heads", "N", "a multiple of the ranks (default: one on each)", APP_TAKES_INT64(options, heads, 1, 1 << 16) },
+    { "--head", "N", "width of a head (default: 32)", APP_TAKES_INT64(options, d, 1, 128) },
+    { "--ffn", "N", "hidden units, a multiple of the ranks (default: 64 on each)",
+      APP_TAKES_INT64(options, ffn, 1, 1 << 20) },
+    { "--spread", "X", "weights of the first norm are about X (default: 1): scores grow with its square",
+      APP_TAKES_REAL(options, spread, 0, 1e3) },
+    { "--forward", NULL, "without the gradients", APP_SETS(options, forward_only) },
 };
 
 static const app_command command = {

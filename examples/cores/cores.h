@@ -29,25 +29,24 @@ typedef struct cores_options {
     static bool take_system(void *into, const char *value, char *why)                                                  \
     {                                                                                                                  \
         return cores_take_system(&((type *)into)->field, value, why);                                                  \
-    }                                                                                                                  \
-    APP_READ(take_chips, type, app_parse_number(value, 1, 4096, &o->field.chips, why))                                 \
-    APP_READ(take_ranks, type, app_parse_number(value, 1, 4096, &o->field.ranks, why))                                 \
-    APP_READ(take_threads, type, app_parse_number(value, 1, 256, &o->field.threads, why))                              \
-    APP_READ(take_seed, type, app_parse_uint64(value, UINT64_MAX, &o->field.seed, why))                                \
-    APP_TAKE(take_no_check, type, field.no_check, true)                                                                \
-    APP_TAKE(take_trace, type, field.trace, value)                                                                     \
-    APP_TAKE(take_json, type, field.json, value)
+    }
 
 /* clang-format off */
-#define CORES_OPTIONS                                                                                                  \
-    { "--system", "NAME", "trn2.48xlarge (default), trn2-ultraserver, trn3-gen2-ultraserver, ...", take_system },      \
-    { "--chips", "N", "the first N chips of it (default: all)", take_chips },                                          \
-    { "--ranks", "N", "NeuronCores, as many on each chip (default: one on each)", take_ranks },                        \
-    { "--threads", "N", "of the host (default: all); nothing but the host's time depends on it", take_threads },       \
-    { "--seed", "N", "of random inputs (default: 1)", take_seed },                                                     \
-    { "--no-check", NULL, "without the reference, which takes most of the host's time", take_no_check },               \
-    { "--trace", "FILE", "the timeline, a track for each engine of each rank, for ui.perfetto.dev", take_trace },      \
-    { "--json", "FILE", "the same as JSON (- for standard output, in place of the text)", take_json }
+#define CORES_OPTIONS(type, field)                                                                                     \
+    { "--system", "NAME", "trn2.48xlarge (default), trn2-ultraserver, trn3-gen2-ultraserver, ...",                     \
+      .apply = take_system },                                                                                          \
+    { "--chips", "N", "the first N chips of it (default: all)", APP_TAKES_INT(type, field.chips, 1, 4096) },           \
+    { "--ranks", "N", "NeuronCores, as many on each chip (default: one on each)",                                      \
+      APP_TAKES_INT(type, field.ranks, 1, 4096) },                                                                     \
+    { "--threads", "N", "of the host (default: all); nothing but the host's time depends on it",                       \
+      APP_TAKES_INT(type, field.threads, 1, 256) },                                                                    \
+    { "--seed", "N", "of random inputs (default: 1)", APP_TAKES_UINT64(type, field.seed, UINT64_MAX) },                \
+    { "--no-check", NULL, "without the reference, which takes most of the host's time",                                \
+      APP_SETS(type, field.no_check) },                                                                                \
+    { "--trace", "FILE", "the timeline, a track for each engine of each rank, for ui.perfetto.dev",                    \
+      APP_TAKES_TEXT(type, field.trace) },                                                                             \
+    { "--json", "FILE", "the same as JSON (- for standard output, in place of the text)",                              \
+      APP_TAKES_TEXT(type, field.json) }
 /* clang-format on */
 
 bool cores_take_system(cores_options *o, const char *value, char *why);

@@ -20,17 +20,13 @@ typedef struct options {
 } options;
 
 CORES_TAKE(options, cores)
-APP_READ(take_tokens, options, app_parse_int(value, 1, 2048, &o->tokens, why))
-APP_READ(take_width, options, app_parse_int(value, 1, 8192, &o->width, why))
-APP_READ(take_ffn, options, app_parse_int(value, 1, 1 << 16, &o->ffn, why))
-APP_READ(take_top, options, app_parse_int(value, 1, MOE_TOP, &o->top, why))
 
 static const app_option option[] = {
-    CORES_OPTIONS,
-    { "--tokens", "N", "on each rank (default: 64)", take_tokens },
-    { "--width", "N", "of the model (default: 128)", take_width },
-    { "--ffn", "N", "hidden units of an expert (default: 128)", take_ffn },
-    { "--top", "N", "experts of a token, up to 8 (default: 2)", take_top },
+    CORES_OPTIONS(options, cores),
+    { "--tokens", "N", "on each rank (default: 64)", APP_TAKES_INT64(options, tokens, 1, 2048) },
+    { "--width", "N", "of the model (default: 128)", APP_TAKES_INT64(options, width, 1, 8192) },
+    { "--ffn", "N", "hidden units of an expert (default: 128)", APP_TAKES_INT64(options, ffn, 1, 1 << 16) },
+    { "--top", "N", "experts of a token, up to 8 (default: 2)", APP_TAKES_INT64(options, top, 1, MOE_TOP) },
 };
 
 static const app_command command = {

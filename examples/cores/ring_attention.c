@@ -26,19 +26,15 @@ typedef struct options {
 } options;
 
 CORES_TAKE(options, cores)
-APP_READ(take_tokens, options, app_parse_int(value, 1, 2048, &o->tokens, why))
-APP_READ(take_heads, options, app_parse_int(value, 1, 64, &o->heads, why))
-APP_READ(take_head, options, app_parse_int(value, 1, 128, &o->d, why))
-APP_READ(take_spread, options, app_parse_real(value, 0, 1e3, &o->spread, why))
-APP_TAKE(take_causal, options, causal, true)
 
 static const app_option option[] = {
-    CORES_OPTIONS,
-    { "--tokens", "N", "on each rank (default: 64)", take_tokens },
-    { "--heads", "N", "(default: 1)", take_heads },
-    { "--head", "N", "width of a head (default: 64)", take_head },
-    { "--spread", "X", "standard deviation of queries, and of scores (default: 1)", take_spread },
-    { "--causal", NULL, "no token sees what comes after it", take_causal },
+    CORES_OPTIONS(options, cores),
+    { "--tokens", "N", "on each rank (default: 64)", APP_TAKES_INT64(options, tokens, 1, 2048) },
+    { "--heads", "N", "(default: 1)", APP_TAKES_INT64(options, heads, 1, 64) },
+    { "--head", "N", "width of a head (default: 64)", APP_TAKES_INT64(options, d, 1, 128) },
+    { "--spread", "X", "standard deviation of queries, and of scores (default: 1)",
+      APP_TAKES_REAL(options, spread, 0, 1e3) },
+    { "--causal", NULL, "no token sees what comes after it", APP_SETS(options, causal) },
 };
 
 static const app_command command = {

@@ -53,29 +53,22 @@ static bool take_generation(void *into, const char *value, char *why)
     return i >= 0;
 }
 
-APP_READ(take_seed, options, app_parse_uint64(value, UINT64_MAX, &o->seed, why))
-APP_TAKE(take_input, options, input, value)
-APP_TAKE(take_size, options, size, value)
-APP_TAKE(take_json, options, json, value)
-APP_TAKE(take_csv, options, csv, value)
-APP_TAKE(take_trace, options, trace, value)
-APP_TAKE(take_svg, options, svg, value)
-APP_TAKE(take_list, options, list, true)
-
 static const app_option option[] = {
-    { "--generation", "NAME", "trn1, trn2, trn3 or all (default: all)", take_generation },
-    { "--seed", "N", "of random inputs (default: 1)", take_seed },
+    { "--generation", "NAME", "trn1, trn2, trn3 or all (default: all)", .apply = take_generation },
+    { "--seed", "N", "of random inputs (default: 1)", APP_TAKES_UINT64(options, seed, UINT64_MAX) },
     { "--input", "X.npy",
       "the main input: a float32 or float16 matrix, rounded to what the kernel reads\n"
       "(bfloat16 but for topk_router), rows and columns as it needs them",
-      take_input },
+      APP_TAKES_TEXT(options, input) },
     { "--size", "NAME=N,...", "other sizes than the default ones: rows, columns, and those that --list names",
-      take_size },
-    { "--json", "FILE", "the same as JSON (- for standard output, in place of the table)", take_json },
-    { "--csv", "FILE", "the same as CSV (- as above)", take_csv },
-    { "--trace", "FILE", "the timeline of one kernel on one generation, for ui.perfetto.dev", take_trace },
-    { "--svg", "FILE", "the same as a picture", take_svg },
-    { "--list", NULL, "the kernels and their sizes", take_list },
+      APP_TAKES_TEXT(options, size) },
+    { "--json", "FILE", "the same as JSON (- for standard output, in place of the table)",
+      APP_TAKES_TEXT(options, json) },
+    { "--csv", "FILE", "the same as CSV (- as above)", APP_TAKES_TEXT(options, csv) },
+    { "--trace", "FILE", "the timeline of one kernel on one generation, for ui.perfetto.dev",
+      APP_TAKES_TEXT(options, trace) },
+    { "--svg", "FILE", "the same as a picture", APP_TAKES_TEXT(options, svg) },
+    { "--list", NULL, "the kernels and their sizes", APP_SETS(options, list) },
 };
 
 static const app_command command = {

@@ -45,26 +45,19 @@ const cf_chapter cf_chapters[CF_COUNT_OF_CHAPTERS] = {
 
 /* ---- options ---- */
 
-APP_TAKE(take_golden, cf_options, golden, value)
-APP_TAKE(take_only, cf_options, only, value)
-APP_TAKE(take_json, cf_options, json, value)
-APP_TAKE(take_csv, cf_options, csv, value)
-APP_TAKE(take_html, cf_options, html, value)
-APP_TAKE(take_all, cf_options, all, true)
-APP_TAKE(take_list, cf_options, list, true)
-APP_TAKE(take_schema, cf_options, schema, true)
-APP_TAKE(take_long, cf_options, longer, true)
-
 static const app_option option_list[] = {
-    { "--only", "PATTERN", "vectors whose name holds PATTERN; * stands for anything: 'format.*.avx2'", take_only },
-    { "--list", NULL, "the names, and run nothing", take_list },
-    { "--all", NULL, "print every vector, not only what fails", take_all },
-    { "--long", NULL, "also the sweeps that take minutes", take_long },
-    { "--json", "FILE", "everything as JSON (- for standard output, without the tables)", take_json },
-    { "--csv", "FILE", "one row per vector, one header row (- as above)", take_csv },
-    { "--html", "FILE", "one page, with nothing loaded from anywhere (- as above)", take_html },
-    { "--golden", "DIR", "reference vectors of codecs and units (default: what it was built with)", take_golden },
-    { "--schema", NULL, "the columns of the CSV", take_schema },
+    { "--only", "PATTERN", "vectors whose name holds PATTERN; * stands for anything: 'format.*.avx2'",
+      APP_TAKES_TEXT(cf_options, only) },
+    { "--list", NULL, "the names, and run nothing", APP_SETS(cf_options, list) },
+    { "--all", NULL, "print every vector, not only what fails", APP_SETS(cf_options, all) },
+    { "--long", NULL, "also the sweeps that take minutes", APP_SETS(cf_options, longer) },
+    { "--json", "FILE", "everything as JSON (- for standard output, without the tables)",
+      APP_TAKES_TEXT(cf_options, json) },
+    { "--csv", "FILE", "one row per vector, one header row (- as above)", APP_TAKES_TEXT(cf_options, csv) },
+    { "--html", "FILE", "one page, with nothing loaded from anywhere (- as above)", APP_TAKES_TEXT(cf_options, html) },
+    { "--golden", "DIR", "reference vectors of codecs and units (default: what it was built with)",
+      APP_TAKES_TEXT(cf_options, golden) },
+    { "--schema", NULL, "the columns of the CSV", APP_SETS(cf_options, schema) },
 };
 
 static const app_command command = {

@@ -26,29 +26,21 @@ typedef struct options {
     bool all, list;
 } options;
 
-APP_READ(take_cases, options, app_parse_int(value, 1, INT64_MAX / 2, &o->cases, why))
-APP_READ(take_seconds, options, app_parse_int(value, 1, 1000000, &o->seconds, why))
-APP_READ(take_seed, options, app_parse_uint64(value, UINT64_MAX, &o->seed, why))
-APP_READ(take_device, options, app_parse_number(value, 0, 1023, &o->device, why))
-APP_READ(take_capability, options, app_parse_number(value, 10, 999, &o->capability, why))
-APP_TAKE(take_only, options, only, value)
-APP_TAKE(take_save, options, save, value)
-APP_TAKE(take_ptx, options, ptx, value)
-APP_TAKE(take_all, options, all, true)
-APP_TAKE(take_list, options, list, true)
-
 static const app_option option[] = {
-    { "--cases", "N", "outputs compared for each instruction (default: 100000000)", take_cases },
-    { "--seconds", "S", "stop after S seconds, shared out evenly among the instructions", take_seconds },
-    { "--seed", "S", "of the operands (default: 1)", take_seed },
-    { "--only", "TEXT", "instructions whose name holds TEXT, such as wgmma or e4m3", take_only },
-    { "--all", NULL, "also those of which no preset's source speaks", take_all },
-    { "--device", "N", "which GPU, counted from 0 (default: 0)", take_device },
-    { "--save", "FILE", "the results as CSV (- for standard output, in place of the text)", take_save },
-    { "--list", NULL, "the instructions, and ask no GPU", take_list },
+    { "--cases", "N", "outputs compared for each instruction (default: 100000000)",
+      APP_TAKES_INT64(options, cases, 1, INT64_MAX / 2) },
+    { "--seconds", "S", "stop after S seconds, shared out evenly among the instructions",
+      APP_TAKES_INT64(options, seconds, 1, 1000000) },
+    { "--seed", "S", "of the operands (default: 1)", APP_TAKES_UINT64(options, seed, UINT64_MAX) },
+    { "--only", "TEXT", "instructions whose name holds TEXT, such as wgmma or e4m3", APP_TAKES_TEXT(options, only) },
+    { "--all", NULL, "also those of which no preset's source speaks", APP_SETS(options, all) },
+    { "--device", "N", "which GPU, counted from 0 (default: 0)", APP_TAKES_INT(options, device, 0, 1023) },
+    { "--save", "FILE", "the results as CSV (- for standard output, in place of the text)",
+      APP_TAKES_TEXT(options, save) },
+    { "--list", NULL, "the instructions, and ask no GPU", APP_SETS(options, list) },
     { "--capability", "N", "with --list: those of compute capability N, 90 for 9.0, and what they are held against",
-      take_capability },
-    { "--ptx", "NAME", "the text of that instruction's kernel", take_ptx },
+      APP_TAKES_INT(options, capability, 10, 999) },
+    { "--ptx", "NAME", "the text of that instruction's kernel", APP_TAKES_TEXT(options, ptx) },
 };
 
 static const app_command command = {

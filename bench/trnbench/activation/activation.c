@@ -74,27 +74,24 @@ static bool take_between(void *o, const char *value, char *why)
 
 static bool take_isa(void *o, const char *value, char *why) { return app_parse_isa(value, &((options *)o)->isa, why); }
 
-APP_TAKE(take_check, options, check_only, true)
-APP_TAKE(take_speed, options, speed_only, true)
-APP_TAKE(take_schema, options, schema, true)
-APP_TAKE(take_json, options, files.json, value)
-APP_TAKE(take_csv, options, files.csv, value)
-APP_TAKE(take_report, options, files.report, value)
-
 static const app_option activation_options[] = {
-    { "--function", "NAME", "only this one, by NKI's name (repeatable; default: all)", take_function },
-    { "--format", "NAME", "of the numbers: f32, bf16, f16, e4m3, e5m2 (repeatable; default: f32, bf16)", take_format },
-    { "--size", "N", "elements (repeatable; default: 65536, in the caches)", take_size },
-    { "--check", NULL, "errors only, no speed", take_check },
-    { "--speed", NULL, "speed only, no errors", take_speed },
+    { "--function", "NAME", "only this one, by NKI's name (repeatable; default: all)", .apply = take_function },
+    { "--format", "NAME", "of the numbers: f32, bf16, f16, e4m3, e5m2 (repeatable; default: f32, bf16)",
+      .apply = take_format },
+    { "--size", "N", "elements (repeatable; default: 65536, in the caches)", .apply = take_size },
+    { "--check", NULL, "errors only, no speed", APP_SETS(options, check_only) },
+    { "--speed", NULL, "speed only, no errors", APP_SETS(options, speed_only) },
     { "--between", "N", "binary32 numbers tried between neighbouring bfloat16 numbers (default: 3; all: 65535)",
-      take_between },
-    { "--rounds", "N", "rounds of measurement (default: 9)", take_rounds },
-    { "--isa", "NAME", "kernels by a name of TRN_ISA (default: the best this host has)", take_isa },
-    { "--report", "FILE", "one HTML page with the error of every function as a picture", take_report },
-    { "--json", "FILE", "everything as JSON (- for standard output, without the table)", take_json },
-    { "--csv", "FILE", "one row per function x format x size, one header row (- as above)", take_csv },
-    { "--schema", NULL, "the columns of the CSV", take_schema },
+      .apply = take_between },
+    { "--rounds", "N", "rounds of measurement (default: 9)", .apply = take_rounds },
+    { "--isa", "NAME", "kernels by a name of TRN_ISA (default: the best this host has)", .apply = take_isa },
+    { "--report", "FILE", "one HTML page with the error of every function as a picture",
+      APP_TAKES_TEXT(options, files.report) },
+    { "--json", "FILE", "everything as JSON (- for standard output, without the table)",
+      APP_TAKES_TEXT(options, files.json) },
+    { "--csv", "FILE", "one row per function x format x size, one header row (- as above)",
+      APP_TAKES_TEXT(options, files.csv) },
+    { "--schema", NULL, "the columns of the CSV", APP_SETS(options, schema) },
 };
 
 static const app_command activation_command = {

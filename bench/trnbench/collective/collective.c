@@ -125,54 +125,52 @@ static bool take_seed(void *o, const char *value, char *why)
 APP_CALIBRATION_TAKE(tb_cc_options, calibration)
 
 APP_NETWORK_TAKE(tb_cc_options, network)
-APP_TAKE(take_gib, tb_cc_options, gib, true)
-APP_TAKE(take_uncalibrated, tb_cc_options, uncalibrated, true)
-APP_TAKE(take_rules, tb_cc_options, rules, true)
-APP_TAKE(take_check, tb_cc_options, check, true)
-APP_TAKE(take_schema, tb_cc_options, schema, true)
-APP_TAKE(take_published, tb_cc_options, published, true)
-APP_TAKE(take_json, tb_cc_options, files.json, value)
-APP_TAKE(take_csv, tb_cc_options, files.csv, value)
 
 static const app_option collective_options[] = {
     { "--op", "NAME",
       "all_gather, reduce_scatter, all_reduce (the default), all_to_all, broadcast, permute,\n"
       "send_recv, nccom-test's short names such as allr, or all (repeatable)",
-      take_op },
-    { "--system", "NAME", "one of the ten, or all (repeatable; default: trn2.48xlarge)", take_system },
-    { "--minbytes", "SIZE", "the first size (default: 1KB)", take_from },
-    { "-b", "SIZE", "the same", take_from },
-    { "--maxbytes", "SIZE", "the last (default: 1GB, or the first when that is larger)", take_to },
-    { "-e", "SIZE", "the same", take_to },
-    { "--stepfactor", "N", "from one size to the next (default: 4)", take_factor },
-    { "-f", "N", "the same", take_factor },
-    { "--ranks", "N", "ranks of the group, on the first chips of the system (default: all)", take_ranks },
-    { "-r", "N", "the same", take_ranks },
+      .apply = take_op },
+    { "--system", "NAME", "one of the ten, or all (repeatable; default: trn2.48xlarge)", .apply = take_system },
+    { "--minbytes", "SIZE", "the first size (default: 1KB)", .apply = take_from },
+    { "-b", "SIZE", "the same", .apply = take_from },
+    { "--maxbytes", "SIZE", "the last (default: 1GB, or the first when that is larger)", .apply = take_to },
+    { "-e", "SIZE", "the same", .apply = take_to },
+    { "--stepfactor", "N", "from one size to the next (default: 4)", .apply = take_factor },
+    { "-f", "N", "the same", .apply = take_factor },
+    { "--ranks", "N", "ranks of the group, on the first chips of the system (default: all)", .apply = take_ranks },
+    { "-r", "N", "the same", .apply = take_ranks },
     { "--ranks-per-chip", "N", "(default: the system's logical cores: Trainium1 2, Trainium2 and 3 4, as LNC = 2)",
-      take_ranks_per_chip },
-    { "--chips", "LIST", "the group's chips in rank order: 0-3,12-15 or 0-12:4, which is 0,4,8,12", take_chips },
-    { "--groups", "LIST;LIST", "several such groups that work at the same time", take_groups },
+      .apply = take_ranks_per_chip },
+    { "--chips", "LIST", "the group's chips in rank order: 0-3,12-15 or 0-12:4, which is 0,4,8,12",
+      .apply = take_chips },
+    { "--groups", "LIST;LIST", "several such groups that work at the same time", .apply = take_groups },
     { "--algorithm", "NAME",
       "auto (the default), ring, bidirectional, multi_ring, dimension_wise, rdh, mesh, kangaring,\n"
       "switch_direct, hierarchical, or all",
-      take_algorithm },
-    { "--wire", "FORMAT", "what travels, and what every sum is rounded to (default: bf16)", take_wire },
-    { "-d", "FORMAT", "the same", take_wire },
+      .apply = take_algorithm },
+    { "--wire", "FORMAT", "what travels, and what every sum is rounded to (default: bf16)", .apply = take_wire },
+    { "-d", "FORMAT", "the same", .apply = take_wire },
     { "--preset", "NAME", "rates of Trainium3's links: sa (the default), doc or spec; sa/planes=2 and so on",
-      take_preset },
-    APP_CALIBRATION_OPTIONS,
+      .apply = take_preset },
+    APP_CALIBRATION_OPTIONS(tb_cc_options, calibration),
     { "--published", NULL, "times that somebody measured, beside bound, ideal and expected, and a fit without each",
-      take_published },
+      APP_SETS(tb_cc_options, published) },
     APP_NETWORK_OPTIONS,
     { "--uncalibrated", NULL, "link loads alone, without the factors that the vendor's switch-over sizes imply",
-      take_uncalibrated },
-    { "--rules", NULL, "refuse replica groups that the system's runtime refuses, and say why", take_rules },
-    { "--check", NULL, "run the values, too, of sizes that are small enough, and compare each of them", take_check },
-    { "--seed", "N", "of those values (default: 1)", take_seed },
-    { "--gib", NULL, "bandwidths in GiB/s (2^30) as nccom-test documents its own, instead of GB/s (1e9)", take_gib },
-    { "--json", "FILE", "everything as JSON (- for standard output, without the table)", take_json },
-    { "--csv", "FILE", "one row per system x operation x algorithm x size, one header row (- as above)", take_csv },
-    { "--schema", NULL, "the columns of the CSV", take_schema },
+      APP_SETS(tb_cc_options, uncalibrated) },
+    { "--rules", NULL, "refuse replica groups that the system's runtime refuses, and say why",
+      APP_SETS(tb_cc_options, rules) },
+    { "--check", NULL, "run the values, too, of sizes that are small enough, and compare each of them",
+      APP_SETS(tb_cc_options, check) },
+    { "--seed", "N", "of those values (default: 1)", .apply = take_seed },
+    { "--gib", NULL, "bandwidths in GiB/s (2^30) as nccom-test documents its own, instead of GB/s (1e9)",
+      APP_SETS(tb_cc_options, gib) },
+    { "--json", "FILE", "everything as JSON (- for standard output, without the table)",
+      APP_TAKES_TEXT(tb_cc_options, files.json) },
+    { "--csv", "FILE", "one row per system x operation x algorithm x size, one header row (- as above)",
+      APP_TAKES_TEXT(tb_cc_options, files.csv) },
+    { "--schema", NULL, "the columns of the CSV", APP_SETS(tb_cc_options, schema) },
 };
 
 static const app_command collective_command = {

@@ -20,15 +20,6 @@ typedef struct options {
 
 /* ---- options ---- */
 
-APP_TAKE(take_json, options, files.json, value)
-APP_TAKE(take_csv, options, files.csv, value)
-APP_TAKE(take_report, options, files.report, value)
-APP_TAKE(take_schema, options, schema, true)
-APP_TAKE(take_quick, options, quick, true)
-APP_TAKE(take_all, options, filter.all, true)
-APP_TAKE(take_check_only, options, job.timed, false)
-APP_TAKE(take_golden, options, job.golden, value)
-
 static bool take_number(const char *name, uint32_t *set, char *why)
 {
     const tb_number *number = tb_number_find(name);
@@ -117,24 +108,29 @@ static const app_option convert_options[] = {
       "source format (repeatable): f32, tf32, bf16, f16, e4m3, e4m3fn, e5m2, e3m4, e8m0,\n"
       "e2m3, e3m2, e2m1, cfp8, i8 ... u32, mxfp8_e4m3fn, mxfp8_e5m2, mxfp6_e2m3,\n"
       "mxfp6_e3m2, mxfp4, mxint8",
-      take_from },
-    { "--to", "NAME", "result format (repeatable)", take_to },
+      .apply = take_from },
+    { "--to", "NAME", "result format (repeatable)", .apply = take_to },
     { "--rounding", "NAME",
-      "nearest_even, stochastic, toward_zero, toward_positive, toward_negative, to_odd\n(repeatable)", take_rounding },
-    { "--overflow", "NAME", "default or saturate (repeatable)", take_overflow },
-    { "--all", NULL, "every conversion there is, not only the usual ones", take_all },
-    { "--size", "N", "elements of the arrays (repeatable, up to four; default: 32Ki and 16Mi)", take_size },
-    { "--threads", "N", "threads (repeatable; default: 1 and all)", take_threads },
-    { "--rounds", "N", "rounds of measurement (default: 7)", take_rounds },
-    { "--isa", "NAME", "kernels by a name of TRN_ISA (default: the best this host has)", take_isa },
-    { "--peers", "WHO", "none or all (default: all that were built in or are installed)", take_peers },
-    { "--golden", "DIR", "where the reference vectors are (default: what it was built with)", take_golden },
-    { "--quick", NULL, "a rough look in seconds: 3 rounds, 32Ki and 1Mi elements, one thread", take_quick },
-    { "--check-only", NULL, "count wrong answers, measure nothing", take_check_only },
-    { "--json", "FILE", "everything as JSON (- for standard output, without the tables)", take_json },
-    { "--csv", "FILE", "one row per conversion x threads x size x who, one header row (- as above)", take_csv },
-    { "--report", "FILE.html", "one self-contained page with bars", take_report },
-    { "--schema", NULL, "the columns of the CSV", take_schema },
+      "nearest_even, stochastic, toward_zero, toward_positive, toward_negative, to_odd\n(repeatable)",
+      .apply = take_rounding },
+    { "--overflow", "NAME", "default or saturate (repeatable)", .apply = take_overflow },
+    { "--all", NULL, "every conversion there is, not only the usual ones", APP_SETS(options, filter.all) },
+    { "--size", "N", "elements of the arrays (repeatable, up to four; default: 32Ki and 16Mi)", .apply = take_size },
+    { "--threads", "N", "threads (repeatable; default: 1 and all)", .apply = take_threads },
+    { "--rounds", "N", "rounds of measurement (default: 7)", .apply = take_rounds },
+    { "--isa", "NAME", "kernels by a name of TRN_ISA (default: the best this host has)", .apply = take_isa },
+    { "--peers", "WHO", "none or all (default: all that were built in or are installed)", .apply = take_peers },
+    { "--golden", "DIR", "where the reference vectors are (default: what it was built with)",
+      APP_TAKES_TEXT(options, job.golden) },
+    { "--quick", NULL, "a rough look in seconds: 3 rounds, 32Ki and 1Mi elements, one thread",
+      APP_SETS(options, quick) },
+    { "--check-only", NULL, "count wrong answers, measure nothing", APP_CLEARS(options, job.timed) },
+    { "--json", "FILE", "everything as JSON (- for standard output, without the tables)",
+      APP_TAKES_TEXT(options, files.json) },
+    { "--csv", "FILE", "one row per conversion x threads x size x who, one header row (- as above)",
+      APP_TAKES_TEXT(options, files.csv) },
+    { "--report", "FILE.html", "one self-contained page with bars", APP_TAKES_TEXT(options, files.report) },
+    { "--schema", NULL, "the columns of the CSV", APP_SETS(options, schema) },
 };
 
 static const app_command convert_command = {

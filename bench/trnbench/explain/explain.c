@@ -20,10 +20,8 @@ static bool take_numerics(void *into, const char *word, char *why)
     return app_parse_numerics(word, &o->numerics, why);
 }
 
-APP_TAKE(take_presets, options, presets, true)
-
 static const app_option option[] = {
-    { "--presets", NULL, "the presets: name, settings, and where they come from", take_presets },
+    { "--presets", NULL, "the presets: name, settings, and where they come from", APP_SETS(options, presets) },
 };
 
 static const app_command command = {

@@ -20,16 +20,6 @@ typedef struct options {
 
 /* ---- options ---- */
 
-APP_TAKE(take_a, options, a, value)
-APP_TAKE(take_b, options, b, value)
-APP_TAKE(take_out, options, files.out, value)
-APP_TAKE(take_json, options, files.json, value)
-APP_TAKE(take_csv, options, files.csv, value)
-APP_TAKE(take_report, options, files.report, value)
-APP_TAKE(take_schema, options, schema, true)
-APP_TAKE(take_all, options, job.all, true)
-APP_TAKE(take_no_host, options, job.run_host, false)
-
 static bool take_shape(void *options_, const char *value, char *why)
 {
     options *o = options_;
@@ -159,38 +149,42 @@ static bool take_peers(void *options_, const char *value, char *why)
 
 static const app_option matmul_options[] = {
     { "--a", "FILE.npy", "left matrix [M, K], written by NumPy: float32, float16, or uint16 holding bfloat16 codes",
-      take_a },
-    { "--b", "FILE.npy", "right matrix [K, N]", take_b },
-    { "--out", "FILE.npy", "write the product of --a and --b (float32; one format only)", take_out },
-    { "--shape", "MxNxK", "random matrices of this shape (repeatable)", take_shape },
+      APP_TAKES_TEXT(options, a) },
+    { "--b", "FILE.npy", "right matrix [K, N]", APP_TAKES_TEXT(options, b) },
+    { "--out", "FILE.npy", "write the product of --a and --b (float32; one format only)",
+      APP_TAKES_TEXT(options, files.out) },
+    { "--shape", "MxNxK", "random matrices of this shape (repeatable)", .apply = take_shape },
     { "--model", "NAME",
       "the linear layers of a model (repeatable): llama3-8b, llama3-70b, llama3-405b,\n"
       "mixtral-8x7b, gpt-oss-120b, deepseek-v3",
-      take_model },
-    { "--phase", "NAME", "prefill or decode (default: both)", take_phase },
-    { "--tokens", "N", "tokens of a forward pass (default: prefill 2048, decode 1)", take_tokens },
+      .apply = take_model },
+    { "--phase", "NAME", "prefill or decode (default: both)", .apply = take_phase },
+    { "--tokens", "N", "tokens of a forward pass (default: prefill 2048, decode 1)", .apply = take_tokens },
     { "--format", "NAME",
       "all, or one of the formats below, or a longer name such as float8_e4m3 (repeatable;\n"
       "default: bf16, for files of 16-bit numbers theirs; with --all and in files f32, tf32, bf16, f16)",
-      take_format },
-    { "--system", "NAME", "model this system only (repeatable; default: all ten)", take_system },
+      .apply = take_format },
+    { "--system", "NAME", "model this system only (repeatable; default: all ten)", .apply = take_system },
     { "--share", "WHO",
       "which cores share one product: core, chip, domain (joined by NeuronLink), system\n"
       "(default: domain)",
-      take_share },
-    { "--all", NULL, "tables of every format, layer and system, instead of one screen", take_all },
-    { "--no-host", NULL, "model only: run nothing here, check nothing", take_no_host },
-    { "--threads", "N", "threads on this host (default: all)", take_threads },
-    { "--rounds", "N", "rounds of measurement (default: up to 7 within --seconds)", take_rounds },
-    { "--seconds", "S", "time for the rounds of one product in one format (default: 0.7)", take_seconds },
-    { "--peers", "WHO", "measure beside: none, openblas, all (oneDNN too) (default: openblas)", take_peers },
-    { "--isa", "NAME", "kernels by a name of TRN_ISA (default: the best this host has)", take_isa },
-    { "--numerics", "TEXT", "assumptions about the engine, such as chains=1 or single_chain", take_numerics },
-    { "--seed", "N", "of the random matrices and of the outputs that are checked (default: 1)", take_seed },
-    { "--json", "FILE", "everything as JSON (- for standard output, without the tables)", take_json },
-    { "--csv", "FILE", "one row per layer x format x system, one header row (- as above)", take_csv },
-    { "--report", "FILE.html", "one self-contained page with rooflines and bars", take_report },
-    { "--schema", NULL, "the columns of the CSV", take_schema },
+      .apply = take_share },
+    { "--all", NULL, "tables of every format, layer and system, instead of one screen", APP_SETS(options, job.all) },
+    { "--no-host", NULL, "model only: run nothing here, check nothing", APP_CLEARS(options, job.run_host) },
+    { "--threads", "N", "threads on this host (default: all)", .apply = take_threads },
+    { "--rounds", "N", "rounds of measurement (default: up to 7 within --seconds)", .apply = take_rounds },
+    { "--seconds", "S", "time for the rounds of one product in one format (default: 0.7)", .apply = take_seconds },
+    { "--peers", "WHO", "measure beside: none, openblas, all (oneDNN too) (default: openblas)", .apply = take_peers },
+    { "--isa", "NAME", "kernels by a name of TRN_ISA (default: the best this host has)", .apply = take_isa },
+    { "--numerics", "TEXT", "assumptions about the engine, such as chains=1 or single_chain", .apply = take_numerics },
+    { "--seed", "N", "of the random matrices and of the outputs that are checked (default: 1)", .apply = take_seed },
+    { "--json", "FILE", "everything as JSON (- for standard output, without the tables)",
+      APP_TAKES_TEXT(options, files.json) },
+    { "--csv", "FILE", "one row per layer x format x system, one header row (- as above)",
+      APP_TAKES_TEXT(options, files.csv) },
+    { "--report", "FILE.html", "one self-contained page with rooflines and bars",
+      APP_TAKES_TEXT(options, files.report) },
+    { "--schema", NULL, "the columns of the CSV", APP_SETS(options, schema) },
 };
 
 static const app_command matmul_command = {

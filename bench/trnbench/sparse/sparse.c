@@ -93,24 +93,22 @@ static bool take_seed(void *o, const char *value, char *why)
 
 static bool take_isa(void *o, const char *value, char *why) { return app_parse_isa(value, &((options *)o)->isa, why); }
 
-APP_TAKE(take_check, options, check_only, true)
-APP_TAKE(take_schema, options, schema, true)
-APP_TAKE(take_json, options, files.json, value)
-APP_TAKE(take_csv, options, files.csv, value)
-
 static const app_option sparse_options[] = {
-    { "--pattern", "M:N", "only this one (repeatable; default: all seven)", take_pattern },
-    { "--shape", "MxNxK", "of the dense product (repeatable; default: 512x512x4096, 2048x512x4096)", take_shape },
+    { "--pattern", "M:N", "only this one (repeatable; default: all seven)", .apply = take_pattern },
+    { "--shape", "MxNxK", "of the dense product (repeatable; default: 512x512x4096, 2048x512x4096)",
+      .apply = take_shape },
     { "--format", "NAME", "of both operands: bf16, f16, tf32, f32, e4m3, e5m2 (repeatable; default: bf16)",
-      take_format },
-    { "--check", NULL, "compare with the definition, and measure nothing", take_check },
-    { "--threads", "N", "threads on this host (default: all)", take_threads },
-    { "--rounds", "N", "rounds of measurement (default: 7)", take_rounds },
-    { "--isa", "NAME", "kernels by a name of TRN_ISA (default: the best this host has)", take_isa },
-    { "--seed", "N", "of the random matrices and of the outputs that are checked (default: 1)", take_seed },
-    { "--json", "FILE", "everything as JSON (- for standard output, without the table)", take_json },
-    { "--csv", "FILE", "one row per pattern x format x shape, one header row (- as above)", take_csv },
-    { "--schema", NULL, "the columns of the CSV", take_schema },
+      .apply = take_format },
+    { "--check", NULL, "compare with the definition, and measure nothing", APP_SETS(options, check_only) },
+    { "--threads", "N", "threads on this host (default: all)", .apply = take_threads },
+    { "--rounds", "N", "rounds of measurement (default: 7)", .apply = take_rounds },
+    { "--isa", "NAME", "kernels by a name of TRN_ISA (default: the best this host has)", .apply = take_isa },
+    { "--seed", "N", "of the random matrices and of the outputs that are checked (default: 1)", .apply = take_seed },
+    { "--json", "FILE", "everything as JSON (- for standard output, without the table)",
+      APP_TAKES_TEXT(options, files.json) },
+    { "--csv", "FILE", "one row per pattern x format x shape, one header row (- as above)",
+      APP_TAKES_TEXT(options, files.csv) },
+    { "--schema", NULL, "the columns of the CSV", APP_SETS(options, schema) },
 };
 
 static const app_command sparse_command = {

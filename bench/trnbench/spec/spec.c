@@ -207,36 +207,27 @@ static bool take_system(void *options_, const char *value, char *why)
     return true;
 }
 
-APP_TAKE(take_sources, options, sources, true)
-APP_TAKE(take_alternatives, options, alternatives, true)
-APP_TAKE(take_modes, options, modes, true)
-APP_TAKE(take_links, options, links, true)
-APP_TAKE(take_physical, options, physical, true)
-APP_TAKE(take_announced, options, announced, true)
-APP_TAKE(take_schema, options, schema, true)
-APP_TAKE(take_json, options, files.json, value)
-APP_TAKE(take_csv, options, files.csv, value)
-
 static const app_option spec_options[] = {
-    { "--system", "NAME", "only this one (repeatable; default: all ten)", take_system },
-    { "--sources", NULL, "every number with the source that gives it", take_sources },
+    { "--system", "NAME", "only this one (repeatable; default: all ten)", .apply = take_system },
+    { "--sources", NULL, "every number with the source that gives it", APP_SETS(options, sources) },
     { "--alternatives", NULL, "where sources contradict each other, and why the default is what it is",
-      take_alternatives },
+      APP_SETS(options, alternatives) },
     { "--modes", NULL, "every mode of the tensor engines: cycles, and TFLOPS by clock beside those published",
-      take_modes },
+      APP_SETS(options, modes) },
     { "--links", NULL,
       "how the chips are wired: every rate, time and factor that costs between chips rest on, by preset;\n"
       "and what each source prints of NeuronLink",
-      take_links },
-    { "--physical", NULL, "dies, memory stacks, processors, drives, network cards, trays and racks", take_physical },
-    { "--announced", NULL, "what is announced of Trainium4, which is in no other table", take_announced },
-    { "--json", "FILE", "all of it as JSON (- for standard output)", take_json },
+      APP_SETS(options, links) },
+    { "--physical", NULL, "dies, memory stacks, processors, drives, network cards, trays and racks",
+      APP_SETS(options, physical) },
+    { "--announced", NULL, "what is announced of Trainium4, which is in no other table", APP_SETS(options, announced) },
+    { "--json", "FILE", "all of it as JSON (- for standard output)", APP_TAKES_TEXT(options, files.json) },
     { "--csv", "FILE",
       "every number, one row per system x field (with --alternatives: every contradiction;\n"
       "with --modes: every mode; with --links: every link; with --physical: what the machines are\n"
       "built of; with --announced: every announcement)",
-      take_csv },
-    { "--schema", NULL, "the columns of the CSV", take_schema },
+      APP_TAKES_TEXT(options, files.csv) },
+    { "--schema", NULL, "the columns of the CSV", APP_SETS(options, schema) },
 };
 
 static const app_command spec_command = {

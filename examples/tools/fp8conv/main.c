@@ -80,22 +80,6 @@ APP_READ(take_exclude, fc_options, take_glob(&o->exclude, value, why))
 APP_READ(take_scale, fc_options, quant_ask_scale(&o->asked, value, why))
 APP_READ(take_blocks, fc_options, take_block(o, value, why))
 APP_READ(take_run_scale, fc_options, take_glob(&o->run_scales, value, why))
-APP_READ(take_threads, fc_options, app_parse_number(value, 1, 64, &o->threads, why))
-APP_TAKE(take_pow2, fc_options, power_of_two, true)
-APP_TAKE(take_quantise, fc_options, quantise, true)
-APP_TAKE(take_no_new, fc_options, no_new_scales, true)
-APP_TAKE(take_keep_run, fc_options, keep_run_scales, true)
-APP_TAKE(take_no_rules, fc_options, no_rules, true)
-APP_TAKE(take_force, fc_options, force, true)
-APP_TAKE(take_check, fc_options, check, true)
-APP_TAKE(take_verify, fc_options, verify, true)
-APP_TAKE(take_advise, fc_options, advise, true)
-APP_READ(take_generation, fc_options, app_parse_number(value, 1, 3, &o->generation, why))
-APP_TAKE(take_each, fc_options, each, true)
-APP_TAKE(take_codes, fc_options, about, true)
-APP_TAKE(take_schema, fc_options, schema, true)
-APP_TAKE(take_json, fc_options, json, value)
-APP_TAKE(take_csv, fc_options, csv, value)
 
 static bool take_path(void *options, const char *word, char *why)
 {
@@ -109,58 +93,63 @@ static bool take_path(void *options, const char *word, char *why)
 }
 
 static const app_option option[] = {
-    { "--to", "neuron|ocp", "the FP8 that is written: Trainium's (240, the default) or OCP's (448)", take_to },
-    { "--from", "ocp|neuron", "the FP8 that is read; by default what the file's fp8_format says, else ocp", take_from },
+    { "--to", "neuron|ocp", "the FP8 that is written: Trainium's (240, the default) or OCP's (448)", .apply = take_to },
+    { "--from", "ocp|neuron", "the FP8 that is read; by default what the file's fp8_format says, else ocp",
+      .apply = take_from },
     { "--mode", "MODE",
       "halve    codes / 2, scales x 2: exact but for 16 tiny codes (the default)\n"
       "ratio    codes / (448/240), scales x (448/240): the vendor's recipe\n"
       "requant  dequantised, and quantised with fresh scales\n"
       "relabel  the bytes as they are: unsafe towards neuron",
-      take_mode },
-    { "--fp8", "FORM", "what FP8 becomes: fp8 (the default), bf16, or mx: Trainium3's words and scales", take_fp8 },
-    { "--mxfp4", "FORM", "what MXFP4 becomes: fp8, bf16 or mx; without this it is refused", take_mxfp4 },
-    { "--nvfp4", "FORM", "the same for NVFP4", take_nvfp4 },
-    { "--int8", "FORM", "the same for integers of eight bits with scales (W8A8)", take_int8 },
-    { "--int4", "FORM", "the same for integers in words: AWQ, GPTQ, compressed-tensors", take_int4 },
-    { "--nf4", "FORM", "the same for bitsandbytes' NF4 and FP4", take_nf4 },
+      .apply = take_mode },
+    { "--fp8", "FORM", "what FP8 becomes: fp8 (the default), bf16, or mx: Trainium3's words and scales",
+      .apply = take_fp8 },
+    { "--mxfp4", "FORM", "what MXFP4 becomes: fp8, bf16 or mx; without this it is refused", .apply = take_mxfp4 },
+    { "--nvfp4", "FORM", "the same for NVFP4", .apply = take_nvfp4 },
+    { "--int8", "FORM", "the same for integers of eight bits with scales (W8A8)", .apply = take_int8 },
+    { "--int4", "FORM", "the same for integers in words: AWQ, GPTQ, compressed-tensors", .apply = take_int4 },
+    { "--nf4", "FORM", "the same for bitsandbytes' NF4 and FP4", .apply = take_nf4 },
     { "--gguf", "bf16", "a .gguf becomes a .safetensors: blocks as BF16, all else as it is; names stay llama.cpp's",
-      take_gguf },
+      .apply = take_gguf },
     { "--scales", "GROUPS", "fresh scales per tensor, channel or block; default: as before, new ones per tensor",
-      take_grain },
-    { "--block", "RxC", "how large blocks are: 128x128", take_blocks },
-    { "--power-of-two", NULL, "fresh scales are powers of two", take_pow2 },
+      .apply = take_grain },
+    { "--block", "RxC", "how large blocks are: 128x128", .apply = take_blocks },
+    { "--power-of-two", NULL, "fresh scales are powers of two", APP_SETS(fc_options, power_of_two) },
     { "--quantize", NULL,
       "quantise BF16, F16 and F32 matrices too, in a checkpoint that has FP8;\n"
       "one without is always quantised",
-      take_quantise },
-    { "--include", "GLOB", "quantise tensors of such names, and no others; may be repeated", take_include },
-    { "--exclude", "GLOB", "do not quantise tensors of such names; may be repeated", take_exclude },
-    { "--no-rules", NULL, "quantise also what config.json says is to stay as it is", take_no_rules },
+      APP_SETS(fc_options, quantise) },
+    { "--include", "GLOB", "quantise tensors of such names, and no others; may be repeated", .apply = take_include },
+    { "--exclude", "GLOB", "do not quantise tensors of such names; may be repeated", .apply = take_exclude },
+    { "--no-rules", NULL, "quantise also what config.json says is to stay as it is", APP_SETS(fc_options, no_rules) },
     { "--scale-name", "PATTERN",
       "how a weight's scale may be called, with {name} for the weight's name and\n"
       "{base} for that without .weight; may be repeated",
-      take_scale },
-    { "--run-scale", "GLOB", "further scales of activations or KV caches; may be repeated", take_run_scale },
-    { "--keep-run-scales", NULL, "leave the scales of activations and KV caches alone", take_keep_run },
-    { "--no-new-scales", NULL, "refuse tensors without a scale instead of writing one", take_no_new },
-    { "--check", NULL, "only report; nothing is written", take_check },
+      .apply = take_scale },
+    { "--run-scale", "GLOB", "further scales of activations or KV caches; may be repeated", .apply = take_run_scale },
+    { "--keep-run-scales", NULL, "leave the scales of activations and KV caches alone",
+      APP_SETS(fc_options, keep_run_scales) },
+    { "--no-new-scales", NULL, "refuse tensors without a scale instead of writing one",
+      APP_SETS(fc_options, no_new_scales) },
+    { "--check", NULL, "only report; nothing is written", APP_SETS(fc_options, check) },
     { "--verify", NULL,
       "read back what was written, and compare each element with the definition;\n"
       "all that before it becomes OUT",
-      take_verify },
+      APP_SETS(fc_options, verify) },
     { "--force", NULL,
       "replace an OUT that is there: a file, or a directory with a checkpoint and all that is\n"
       "in it; until the last step it stays as it is",
-      take_force },
-    { "--each", NULL, "a line per tensor, instead of one for all that differ by a number", take_each },
+      APP_SETS(fc_options, force) },
+    { "--each", NULL, "a line per tensor, instead of one for all that differ by a number", APP_SETS(fc_options, each) },
     { "--advise", NULL, "only the routes there are: what each loses on this model's codes, its bytes and cycles",
-      take_advise },
-    { "--generation", "1|2|3", "--advise for this Trainium only", take_generation },
-    { "--codes", NULL, "what each mode does to the 254 finite codes", take_codes },
-    { "--threads", "N", "1 to 64; by default as many as there are processors, up to 8", take_threads },
-    { "--csv", "FILE", "the report, a row per tensor", take_csv },
-    { "--json", "FILE", "the same with totals", take_json },
-    { "--schema", NULL, "the report's columns", take_schema },
+      APP_SETS(fc_options, advise) },
+    { "--generation", "1|2|3", "--advise for this Trainium only", APP_TAKES_INT(fc_options, generation, 1, 3) },
+    { "--codes", NULL, "what each mode does to the 254 finite codes", APP_SETS(fc_options, about) },
+    { "--threads", "N", "1 to 64; by default as many as there are processors, up to 8",
+      APP_TAKES_INT(fc_options, threads, 1, 64) },
+    { "--csv", "FILE", "the report, a row per tensor", APP_TAKES_TEXT(fc_options, csv) },
+    { "--json", "FILE", "the same with totals", APP_TAKES_TEXT(fc_options, json) },
+    { "--schema", NULL, "the report's columns", APP_SETS(fc_options, schema) },
 };
 
 static const char usage[] = "usage: fp8conv IN OUT [options]\n"

@@ -19,26 +19,8 @@ static bool take_setting(void *into, const char *value, char *why)
     return true;
 }
 
-APP_TAKE(take_text, mr_options, text, value)
-APP_TAKE(take_tokens, mr_options, tokens, value)
-APP_TAKE(take_csv, mr_options, csv, value)
-APP_TAKE(take_html, mr_options, html, value)
-APP_TAKE(take_json, mr_options, json, value)
-APP_TAKE(take_logits, mr_options, logits, value)
-APP_TAKE(take_random, mr_options, random, value)
-APP_TAKE(take_write, mr_options, write, value)
-APP_TAKE(take_list, mr_options, list, true)
-APP_TAKE(take_schema, mr_options, schema, true)
-APP_TAKE(take_pack, mr_options, pack, true)
-APP_READ(take_context, mr_options, app_parse_int(value, 1, 1 << 20, &o->context, why))
-APP_READ(take_limit, mr_options, app_parse_int(value, 1, 1 << 26, &o->limit, why))
-APP_READ(take_generate, mr_options, app_parse_int(value, 1, 1 << 20, &o->generate, why))
-APP_READ(take_threshold, mr_options, app_parse_real(value, -1000, 1000, &o->threshold, why))
-APP_READ(take_max_kl, mr_options, app_parse_real(value, 0, INFINITY, &o->max_kl, why))
-
 APP_READ(take_scale_name, mr_options, quant_ask_scale(&o->asked, value, why))
 APP_READ(take_block, mr_options, quant_ask_block(&o->asked, value, why))
-APP_TAKE(take_no_rules, mr_options, asked.take_for_1, true)
 
 static bool take_folder(void *options, const char *word, char *why)
 {
@@ -52,34 +34,41 @@ static const app_option option[] = {
     { "--tokens", "FILE",
       "the text as numbers of tokens, between blanks or commas; an empty line begins another\n"
       "sequence",
-      take_tokens },
-    { "--text", "FILE", "the text as words, which the model's tokenizer.json cuts: a byte-level BPE", take_text },
+      APP_TAKES_TEXT(mr_options, tokens) },
+    { "--text", "FILE", "the text as words, which the model's tokenizer.json cuts: a byte-level BPE",
+      APP_TAKES_TEXT(mr_options, text) },
     { "--setting", "NAME",
       "a row of --list, or words of it between commas: bf16,chains=1,tp=16; may be repeated;\n"
       "default: all rows",
-      take_setting },
-    { "--context", "N", "the text is cut into windows of so many tokens: 256", take_context },
-    { "--limit", "N", "no more tokens than these", take_limit },
-    { "--threshold", "DB", "a layer whose SQNR is below has parted from the reference: 20", take_threshold },
-    { "--max-kl", "NATS", "exit with 1 when the mean KL of a setting is above", take_max_kl },
+      .apply = take_setting },
+    { "--context", "N", "the text is cut into windows of so many tokens: 256",
+      APP_TAKES_INT64(mr_options, context, 1, 1 << 20) },
+    { "--limit", "N", "no more tokens than these", APP_TAKES_INT64(mr_options, limit, 1, 1 << 26) },
+    { "--threshold", "DB", "a layer whose SQNR is below has parted from the reference: 20",
+      APP_TAKES_REAL(mr_options, threshold, -1000, 1000) },
+    { "--max-kl", "NATS", "exit with 1 when the mean KL of a setting is above",
+      APP_TAKES_REAL(mr_options, max_kl, 0, INFINITY) },
     { "--generate", "N", "continue each sequence by N tokens instead, the likeliest each time; default setting: bf16",
-      take_generate },
-    { "--pack", NULL, "with --generate: pack weights, 6 bytes for each of BF16; for many sequences", take_pack },
+      APP_TAKES_INT64(mr_options, generate, 1, 1 << 20) },
+    { "--pack", NULL, "with --generate: pack weights, 6 bytes for each of BF16; for many sequences",
+      APP_SETS(mr_options, pack) },
     { "--scale-name", "PATTERN",
       "how a weight's scale may be called, with {name} for the weight's name and\n"
       "{base} for that without .weight; may be repeated",
-      take_scale_name },
-    { "--block", "RxC", "how large the blocks are that share a scale, where config.json does not say it", take_block },
-    { "--no-rules", NULL, "take a scale that is missing for 1", take_no_rules },
-    { "--random", "CONFIG", "random weights for this config.json, instead of a model", take_random },
-    { "--write-random", "FOLDER", "write them to a new folder, and nothing else", take_write },
-    { "--csv", "FILE", "a row per setting, with a column for each layer", take_csv },
-    { "--html", "FILE", "a page: the table, and where in the model it is lost", take_html },
-    { "--json", "FILE", "the same with totals", take_json },
+      .apply = take_scale_name },
+    { "--block", "RxC", "how large the blocks are that share a scale, where config.json does not say it",
+      .apply = take_block },
+    { "--no-rules", NULL, "take a scale that is missing for 1", APP_SETS(mr_options, asked.take_for_1) },
+    { "--random", "CONFIG", "random weights for this config.json, instead of a model",
+      APP_TAKES_TEXT(mr_options, random) },
+    { "--write-random", "FOLDER", "write them to a new folder, and nothing else", APP_TAKES_TEXT(mr_options, write) },
+    { "--csv", "FILE", "a row per setting, with a column for each layer", APP_TAKES_TEXT(mr_options, csv) },
+    { "--html", "FILE", "a page: the table, and where in the model it is lost", APP_TAKES_TEXT(mr_options, html) },
+    { "--json", "FILE", "the same with totals", APP_TAKES_TEXT(mr_options, json) },
     { "--logits", "FILE", "the last setting's logits as .npy, F32 [tokens, vocabulary]; default setting: f32",
-      take_logits },
-    { "--list", NULL, "all settings, and the words for others", take_list },
-    { "--schema", NULL, "the report's columns", take_schema },
+      APP_TAKES_TEXT(mr_options, logits) },
+    { "--list", NULL, "all settings, and the words for others", APP_SETS(mr_options, list) },
+    { "--schema", NULL, "the report's columns", APP_SETS(mr_options, schema) },
 };
 
 static const char usage[] = "usage: modelrun FOLDER --text FILE | --tokens FILE [options]\n"

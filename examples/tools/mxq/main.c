@@ -134,67 +134,56 @@ APP_READ(take_gaussian, options, take_law(o, MXQ_GAUSSIAN, value, why))
 APP_READ(take_laplace, options, take_law(o, MXQ_LAPLACE, value, why))
 APP_READ(take_uniform, options, take_law(o, MXQ_UNIFORM, value, why))
 APP_READ(take_student, options, take_law(o, MXQ_STUDENT_T, value, why))
-APP_READ(take_sigma, options, app_parse_real(value, 1e-30, 1e30, &o->sigma, why))
-APP_READ(take_freedom, options, app_parse_real(value, 0.5, 1e6, &o->freedom, why))
-APP_READ(take_columns, options, app_parse_int(value, 1, INT64_C(1) << 32, &o->columns, why))
-APP_READ(take_seed, options, app_parse_uint64(value, INT64_MAX, &o->seed, why))
-APP_READ(take_sr_bits, options, app_parse_number(value, 1, 32, &o->sr_bits, why))
-APP_READ(take_threads, options, app_parse_number(value, 1, MAX_THREADS, &o->threads, why))
 APP_READ(take_plot, options, (o->plot = app_parse_word(value, mxq_plot_name, MXQ_PLOTS, why)) >= 0)
-APP_TAKE(take_tensor, options, tensor, value)
 APP_READ(take_scale_name, options, quant_ask_scale(&o->asked, value, why))
 APP_READ(take_block, options, quant_ask_block(&o->asked, value, why))
-APP_TAKE(take_no_rules, options, asked.take_for_1, true)
-APP_TAKE(take_json, options, json, value)
-APP_TAKE(take_csv, options, csv, value)
-APP_TAKE(take_report, options, report, value)
-APP_TAKE(take_svg, options, svg, value)
-APP_TAKE(take_each, options, each, true)
-APP_TAKE(take_time, options, time, true)
-APP_TAKE(take_schema, options, schema, true)
-APP_TAKE(take_theory, options, theory, true)
-APP_TAKE(take_list, options, list, true)
 
 static const app_option option[] = {
-    { NULL, NULL, " what is quantised, besides FILEs", NULL },
-    { "--gaussian", "N", "N values of the normal distribution", take_gaussian },
-    { "--laplace", "N", "of Laplace's", take_laplace },
-    { "--uniform", "N", "of the uniform one", take_uniform },
-    { "--student-t", "N", "of Student's t, with long tails", take_student },
-    { "--freedom", "NU", "its degrees of freedom (4)", take_freedom },
-    { "--sigma", "S", "standard deviation, of Student's t the scale (1)", take_sigma },
-    { "--outliers", "SHARE:FACTOR", "that share of the values is so many times as large", take_outliers },
-    { "--columns", "K", "values in a row, where K divides their number (4096)", take_columns },
-    { "--seed", "N", "of the values and of stochastic rounding (1)", take_seed },
-    { "--tensor", "GLOB", "only the arrays of such names", take_tensor },
-    { "--dtype", "FORMAT", "what bytes and words of .npy are: float8_e4m3fn, bfloat16, ...", take_dtype },
+    { .help = " what is quantised, besides FILEs" },
+    { "--gaussian", "N", "N values of the normal distribution", .apply = take_gaussian },
+    { "--laplace", "N", "of Laplace's", .apply = take_laplace },
+    { "--uniform", "N", "of the uniform one", .apply = take_uniform },
+    { "--student-t", "N", "of Student's t, with long tails", .apply = take_student },
+    { "--freedom", "NU", "its degrees of freedom (4)", APP_TAKES_REAL(options, freedom, 0.5, 1e6) },
+    { "--sigma", "S", "standard deviation, of Student's t the scale (1)", APP_TAKES_REAL(options, sigma, 1e-30, 1e30) },
+    { "--outliers", "SHARE:FACTOR", "that share of the values is so many times as large", .apply = take_outliers },
+    { "--columns", "K", "values in a row, where K divides their number (4096)",
+      APP_TAKES_INT64(options, columns, 1, INT64_C(1) << 32) },
+    { "--seed", "N", "of the values and of stochastic rounding (1)", APP_TAKES_UINT64(options, seed, INT64_MAX) },
+    { "--tensor", "GLOB", "only the arrays of such names", APP_TAKES_TEXT(options, tensor) },
+    { "--dtype", "FORMAT", "what bytes and words of .npy are: float8_e4m3fn, bfloat16, ...", .apply = take_dtype },
     { "--scale-name", "PATTERN",
       "how a weight's scale may be called, with {name} for the weight's name and\n"
       "{base} for that without .weight; may be repeated",
-      take_scale_name },
-    { "--block", "RxC", "how large the blocks are that share a scale, where config.json does not say it", take_block },
-    { "--no-rules", NULL, "take a scale that is missing for 1", take_no_rules },
-    { NULL, NULL, " how", NULL },
-    { "--format", "NAME", "one of --list; may be repeated (all but cFP8)", take_format },
-    { "--cfp8", "BITS,BIAS", "the configurable FP8 of Trainium1, besides", take_cfp8 },
+      .apply = take_scale_name },
+    { "--block", "RxC", "how large the blocks are that share a scale, where config.json does not say it",
+      .apply = take_block },
+    { "--no-rules", NULL, "take a scale that is missing for 1", APP_SETS(options, asked.take_for_1) },
+    { .help = " how" },
+    { "--format", "NAME", "one of --list; may be repeated (all but cFP8)", .apply = take_format },
+    { "--cfp8", "BITS,BIAS", "the configurable FP8 of Trainium1, besides", .apply = take_cfp8 },
     { "--rule", "RULE", "of MX scales: NEURON, OCP_FLOOR, ROUND_UP (these three), EVEN, CEIL; may be repeated",
-      take_rule },
-    { "--scales", "GRAIN", "of FP8 and INT8: none, tensor, channel or 128x128; may be repeated (tensor)", take_grain },
-    { "--rounding", "WHICH", "rne, sr or both (rne)", take_rounding },
-    { "--sr-bits", "N", "random bits of an element, 1 to 32 (32)", take_sr_bits },
-    { "--threads", "N", "(all); the numbers do not depend on it", take_threads },
-    { NULL, NULL, " what is shown", NULL },
-    { "--each", NULL, "the whole table of each tensor, also of more than three", take_each },
-    { "--budgets", "LIST", "bits per element that the best ways are named for (4.5,6.5,8.5,16)", take_budgets },
-    { "--time", NULL, "how fast each way was", take_time },
-    { "--json", "FILE", "everything as JSON (- for standard output, without the table)", take_json },
-    { "--csv", "FILE", "the rows as CSV (- likewise)", take_csv },
-    { "--report", "FILE", "a page of HTML with pictures", take_report },
-    { "--svg", "FILE", "one picture", take_svg },
-    { "--plot", "NAME", "which: bars, histogram, crest or sigma (bars)", take_plot },
-    { "--theory", NULL, "ceilings, and where integers and floats meet, beside published figures", take_theory },
-    { "--list", NULL, "the formats", take_list },
-    { "--schema", NULL, "the columns of JSON and CSV", take_schema },
+      .apply = take_rule },
+    { "--scales", "GRAIN", "of FP8 and INT8: none, tensor, channel or 128x128; may be repeated (tensor)",
+      .apply = take_grain },
+    { "--rounding", "WHICH", "rne, sr or both (rne)", .apply = take_rounding },
+    { "--sr-bits", "N", "random bits of an element, 1 to 32 (32)", APP_TAKES_INT(options, sr_bits, 1, 32) },
+    { "--threads", "N", "(all); the numbers do not depend on it", APP_TAKES_INT(options, threads, 1, MAX_THREADS) },
+    { .help = " what is shown" },
+    { "--each", NULL, "the whole table of each tensor, also of more than three", APP_SETS(options, each) },
+    { "--budgets", "LIST", "bits per element that the best ways are named for (4.5,6.5,8.5,16)",
+      .apply = take_budgets },
+    { "--time", NULL, "how fast each way was", APP_SETS(options, time) },
+    { "--json", "FILE", "everything as JSON (- for standard output, without the table)",
+      APP_TAKES_TEXT(options, json) },
+    { "--csv", "FILE", "the rows as CSV (- likewise)", APP_TAKES_TEXT(options, csv) },
+    { "--report", "FILE", "a page of HTML with pictures", APP_TAKES_TEXT(options, report) },
+    { "--svg", "FILE", "one picture", APP_TAKES_TEXT(options, svg) },
+    { "--plot", "NAME", "which: bars, histogram, crest or sigma (bars)", .apply = take_plot },
+    { "--theory", NULL, "ceilings, and where integers and floats meet, beside published figures",
+      APP_SETS(options, theory) },
+    { "--list", NULL, "the formats", APP_SETS(options, list) },
+    { "--schema", NULL, "the columns of JSON and CSV", APP_SETS(options, schema) },
 };
 
 static const app_command command = {

@@ -46,26 +46,25 @@ static bool take_seed(void *into, const char *value, char *why)
     return app_parse_uint64(value, UINT64_MAX, &o->seed, why);
 }
 
-APP_TAKE(take_write, options, write, value)
-APP_TAKE(take_run, options, run, value)
-APP_TAKE(take_identify, options, identify, value)
-APP_TAKE(take_json, options, json, value)
-APP_TAKE(take_list, options, list, true)
-APP_TAKE(take_force, options, force, true)
-
 static const app_option option[] = {
-    { "--write", "DIR", "the inputs (.npy), an NKI kernel that runs them on a chip, and a README", take_write },
-    { "--generation", "NAME", "of the chip they are for: trn1, trn2 or trn3 (default: trn2)", take_generation },
-    { "--run", "DIR", "runs the inputs on this library in place of a chip", take_run },
+    { "--write", "DIR", "the inputs (.npy), an NKI kernel that runs them on a chip, and a README",
+      APP_TAKES_TEXT(options, write) },
+    { "--generation", "NAME", "of the chip they are for: trn1, trn2 or trn3 (default: trn2)",
+      .apply = take_generation },
+    { "--run", "DIR", "runs the inputs on this library in place of a chip", APP_TAKES_TEXT(options, run) },
     { "--numerics", "TEXT",
-      "as which engine: settings and presets, such as chains=8,product=bf16 (default: the\ndefaults)", take_numerics },
-    { "--identify", "DIR", "reads the outputs back and names every setting that predicts them", take_identify },
-    { "--json", "FILE", "the same as JSON (- for standard output, in place of the text)", take_json },
+      "as which engine: settings and presets, such as chains=8,product=bf16 (default: the\ndefaults)",
+      .apply = take_numerics },
+    { "--identify", "DIR", "reads the outputs back and names every setting that predicts them",
+      APP_TAKES_TEXT(options, identify) },
+    { "--json", "FILE", "the same as JSON (- for standard output, in place of the text)",
+      APP_TAKES_TEXT(options, json) },
     { "--self-test", "N", "recovers N random settings, and tells every setting of the array from every other",
-      take_self_test },
-    { "--seed", "S", "of random settings and of stochastic rounding (default: 1)", take_seed },
-    { "--force", NULL, "replace what is there, DIR of --write or DIR/out of --run, in one step", take_force },
-    { "--list", NULL, "the tiles and the fields", take_list },
+      .apply = take_self_test },
+    { "--seed", "S", "of random settings and of stochastic rounding (default: 1)", .apply = take_seed },
+    { "--force", NULL, "replace what is there, DIR of --write or DIR/out of --run, in one step",
+      APP_SETS(options, force) },
+    { "--list", NULL, "the tiles and the fields", APP_SETS(options, list) },
 };
 
 static const app_command command = {

@@ -17,40 +17,13 @@ const char app_name[] = "shardplan";
 #define LARGEST (INT64_C(1) << 32)
 #define CHIPS (1 << 27)
 #define READ(function, read) APP_READ(function, sp_options, read)
-READ(take_batch, app_parse_int(value, 1, LARGEST, &o->args.batch, why))
-READ(take_seq, app_parse_int(value, 1, LARGEST, &o->args.sequence, why))
-READ(take_prompt, app_parse_int(value, 1, LARGEST, &o->args.prompt, why))
-READ(take_microbatch, app_parse_int(value, 1, LARGEST, &o->args.microbatch, why))
-READ(take_chips, app_parse_int(value, 1, CHIPS, &o->chips, why))
-READ(take_top, app_parse_int(value, 0, 100000, &o->top, why))
 READ(take_tp, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_TP], why))
 READ(take_cp, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_CP], why))
 READ(take_ep, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_EP], why))
 READ(take_dp, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_DP], why))
 READ(take_pp, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_PP], why))
-READ(take_lnc, app_parse_number(value, 1, 2, &o->args.lnc, why))
-READ(take_ranks, app_parse_number(value, 1, 8, &o->args.ranks_per_chip, why))
 
-APP_TAKE(take_preset, sp_options, preset, value)
 APP_NETWORK_TAKE(sp_options, network)
-APP_TAKE(take_json, sp_options, json, value)
-APP_TAKE(take_csv, sp_options, csv, value)
-APP_TAKE(take_html, sp_options, html, value)
-APP_TAKE(take_trace, sp_options, trace, value)
-APP_TAKE(take_replicate_kv, sp_options, args.replicate_kv, true)
-APP_TAKE(take_no_replicate_kv, sp_options, args.no_replicate_kv, true)
-APP_TAKE(take_pad_heads, sp_options, args.pad_heads, true)
-APP_TAKE(take_uneven, sp_options, args.uneven_stages, true)
-APP_TAKE(take_no_sp, sp_options, args.no_sp, true)
-APP_TAKE(take_any_group, sp_options, args.ignore_groups, true)
-APP_TAKE(take_beyond, sp_options, args.across_domains, true)
-APP_TAKE(take_overlap, sp_options, args.overlap_dependent, true)
-APP_TAKE(take_kv_pool, sp_options, args.kv_pool, true)
-APP_TAKE(take_why, sp_options, why, true)
-APP_TAKE(take_scaling, sp_options, scaling, true)
-APP_TAKE(take_assumptions, sp_options, assumptions, true)
-APP_TAKE(take_schema, sp_options, schema, true)
-APP_TAKE(take_published, sp_options, published, true)
 APP_CALIBRATION_TAKE(sp_options, calibration)
 SP_WHATIF_TAKE(sp_options)
 
@@ -143,78 +116,87 @@ static bool take_assume(void *into, const char *value, char *why)
 /* ---- the command ---- */
 
 static const app_option option[] = {
-    { NULL, NULL, "the job", NULL },
+    { .help = "the job" },
     { "--system", "NAME",
       "trn1.2xlarge, trn1.32xlarge, trn1n.32xlarge, trn2.48xlarge, trn2u.48xlarge,\n"
       "trn2-ultraserver (default), trn3-gen1-ultraserver, trn3-gen2-ultraserver,\n"
       "trn1-ultracluster, project-rainier",
-      take_system },
-    { "--preset", "NAME", "links of Trainium3: sa (default), doc, spec, each with /planes=2 or 4", take_preset },
+      .apply = take_system },
+    { "--preset", "NAME", "links of Trainium3: sa (default), doc, spec, each with /planes=2 or 4",
+      APP_TAKES_TEXT(sp_options, preset) },
     APP_NETWORK_OPTIONS,
-    { "--chips", "N", "a part of the system", take_chips },
-    { "--job", "NAME", "train (default), prefill, decode", take_job },
+    { "--chips", "N", "a part of the system", APP_TAKES_INT64(sp_options, chips, 1, CHIPS) },
+    { "--job", "NAME", "train (default), prefill, decode", .apply = take_job },
     { "--batch", "N",
       "sequences in a step (default: train 4 a chip, else 1 a chip; samples of a\n"
       "recommender: 1024 a chip)",
-      take_batch },
+      APP_TAKES_INT64(sp_options, args.batch, 1, LARGEST) },
     { "--seq", "N",
       "tokens of a sequence; decode: in the cache (default 4096, or as many as the\n"
       "model takes; images: their patches and one)",
-      take_seq },
-    { "--prompt", "N", "decode: tokens of a prompt, for the first token (default: --seq)", take_prompt },
+      APP_TAKES_INT64(sp_options, args.sequence, 1, LARGEST) },
+    { "--prompt", "N", "decode: tokens of a prompt, for the first token (default: --seq)",
+      APP_TAKES_INT64(sp_options, args.prompt, 1, LARGEST) },
     { "--precision", "NAME",
       "autocast (default): bfloat16, but gradients, optimizer states and a copy of\n"
       "the weights float32; bf16: all of it bfloat16; fp32: all of it float32",
-      take_precision },
+      .apply = take_precision },
     { "--format", "LIST",
       "such as weights=int8,kv=float8_e4m3; of weights, activations, gradients,\n"
       "optimizer, kv, wire, compute. Weights that products do not take as they are\n"
       "stored are converted on the way",
-      take_format },
-    { NULL, NULL, "the search", NULL },
-    { "--tp", "N", "only plans with this degree of tensor parallelism", take_tp },
+      .apply = take_format },
+    { .help = "the search" },
+    { "--tp", "N", "only plans with this degree of tensor parallelism", .apply = take_tp },
     { "--lnc", "N",
       "count tp in logical cores, of N cores each (1 or 2), as the vendor's pages\n"
       "do; without: in chips",
-      take_lnc },
-    { "--cp", "N", "... context parallelism", take_cp },
-    { "--ep", "N", "... expert parallelism; a recommender's tables", take_ep },
-    { "--dp", "N", "... data parallelism", take_dp },
-    { "--pp", "N", "... pipeline parallelism", take_pp },
-    { "--microbatch", "N", "only microbatches of N sequences", take_microbatch },
+      APP_TAKES_INT(sp_options, args.lnc, 1, 2) },
+    { "--cp", "N", "... context parallelism", .apply = take_cp },
+    { "--ep", "N", "... expert parallelism; a recommender's tables", .apply = take_ep },
+    { "--dp", "N", "... data parallelism", .apply = take_dp },
+    { "--pp", "N", "... pipeline parallelism", .apply = take_pp },
+    { "--microbatch", "N", "only microbatches of N sequences",
+      APP_TAKES_INT64(sp_options, args.microbatch, 1, LARGEST) },
     { "--zero", "NAME",
       "optimizer (ZeRO-1, default), none, gradients (2), weights (3, FSDP), any: the\n"
       "faster of optimizer and weights",
-      take_zero },
-    { "--recompute", "NAME", "auto (default), none, selective, full", take_recompute },
-    { "--ranks-per-chip", "N", "tp's ranks are logical cores, N on a chip (default 1: chips)", take_ranks },
-    { "--no-replicate-kv", NULL, "KV heads are not copied where tp is a multiple of them", take_no_replicate_kv },
-    { "--replicate-kv", NULL, "they are, which is the default", take_replicate_kv },
-    { "--pad-heads", NULL, "where tp does not divide the heads, zeros make more of them", take_pad_heads },
-    { "--uneven-stages", NULL, "the last stage may have fewer layers", take_uneven },
-    { "--no-sp", NULL, "without sequence parallelism (default: wherever tp divides the tokens)", take_no_sp },
-    { "--any-group", NULL, "do not ask the vendor's rules for replica groups", take_any_group },
-    { "--beyond-neuronlink", NULL, "tp, cp and ep may use EFA", take_beyond },
-    { "--overlap", NULL, "tp's and ep's collectives run beside products (collective matmul)", take_overlap },
+      .apply = take_zero },
+    { "--recompute", "NAME", "auto (default), none, selective, full", .apply = take_recompute },
+    { "--ranks-per-chip", "N", "tp's ranks are logical cores, N on a chip (default 1: chips)",
+      APP_TAKES_INT(sp_options, args.ranks_per_chip, 1, 8) },
+    { "--no-replicate-kv", NULL, "KV heads are not copied where tp is a multiple of them",
+      APP_SETS(sp_options, args.no_replicate_kv) },
+    { "--replicate-kv", NULL, "they are, which is the default", APP_SETS(sp_options, args.replicate_kv) },
+    { "--pad-heads", NULL, "where tp does not divide the heads, zeros make more of them",
+      APP_SETS(sp_options, args.pad_heads) },
+    { "--uneven-stages", NULL, "the last stage may have fewer layers", APP_SETS(sp_options, args.uneven_stages) },
+    { "--no-sp", NULL, "without sequence parallelism (default: wherever tp divides the tokens)",
+      APP_SETS(sp_options, args.no_sp) },
+    { "--any-group", NULL, "do not ask the vendor's rules for replica groups",
+      APP_SETS(sp_options, args.ignore_groups) },
+    { "--beyond-neuronlink", NULL, "tp, cp and ep may use EFA", APP_SETS(sp_options, args.across_domains) },
+    { "--overlap", NULL, "tp's and ep's collectives run beside products (collective matmul)",
+      APP_SETS(sp_options, args.overlap_dependent) },
     { "--kv-pool", NULL,
       "decode: a KV cache that does not fit may lie once in the memory of all of tp's\n"
       "chips, each of which reads over NeuronLink what is not its own",
-      take_kv_pool },
-    APP_CALIBRATION_OPTIONS,
-    { "--assume", "LIST", "such as contention=0.2; --assumptions lists them", take_assume },
-    SP_WHATIF_OPTIONS,
-    { NULL, NULL, "the answer", NULL },
-    { "--top", "N", "plans to show (default 10)", take_top },
-    { "--why", NULL, "why the others are illegal", take_why },
-    { "--scaling", NULL, "the same work per chip on 1, 2, 4, ... all chips", take_scaling },
-    { "--csv", "FILE", "all plans (- for standard output, in place of the text)", take_csv },
-    { "--json", "FILE", "the same as JSON", take_json },
-    { "--html", "FILE", "a report with pictures", take_html },
-    { "--trace", "FILE", "the best plan's step for ui.perfetto.dev", take_trace },
+      APP_SETS(sp_options, args.kv_pool) },
+    APP_CALIBRATION_OPTIONS(sp_options, calibration),
+    { "--assume", "LIST", "such as contention=0.2; --assumptions lists them", .apply = take_assume },
+    SP_WHATIF_OPTIONS(sp_options),
+    { .help = "the answer" },
+    { "--top", "N", "plans to show (default 10)", APP_TAKES_INT64(sp_options, top, 0, 100000) },
+    { "--why", NULL, "why the others are illegal", APP_SETS(sp_options, why) },
+    { "--scaling", NULL, "the same work per chip on 1, 2, 4, ... all chips", APP_SETS(sp_options, scaling) },
+    { "--csv", "FILE", "all plans (- for standard output, in place of the text)", APP_TAKES_TEXT(sp_options, csv) },
+    { "--json", "FILE", "the same as JSON", APP_TAKES_TEXT(sp_options, json) },
+    { "--html", "FILE", "a report with pictures", APP_TAKES_TEXT(sp_options, html) },
+    { "--trace", "FILE", "the best plan's step for ui.perfetto.dev", APP_TAKES_TEXT(sp_options, trace) },
     { "--published", NULL, "jobs that the vendor's pages print, beside what is expected (also --csv, --json)",
-      take_published },
-    { "--assumptions", NULL, "what is assumed, with its reasons", take_assumptions },
-    { "--schema", NULL, "the columns of CSV and JSON", take_schema },
+      APP_SETS(sp_options, published) },
+    { "--assumptions", NULL, "what is assumed, with its reasons", APP_SETS(sp_options, assumptions) },
+    { "--schema", NULL, "the columns of CSV and JSON", APP_SETS(sp_options, schema) },
 };
 
 static bool take_model(void *into, const char *word, char *why)

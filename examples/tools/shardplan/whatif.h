@@ -97,25 +97,25 @@ void sp_cost_facts(FILE *out, const struct sp_job *job);
 #define SP_WHATIF_TAKE(type)                                                                                           \
     APP_READ(take_sweep, type, sp_sweep_parse(&o->sweep, value, why))                                                  \
     APP_READ(take_price, type, (o->price.priced = app_parse_real(value, 0, 1e15, &o->price.hour_usd, why)))            \
-    APP_READ(take_watts, type, (o->price.powered = app_parse_real(value, 0, 1e15, &o->price.watts, why)))              \
-    APP_TAKE(take_tornado, type, tornado, true)
+    APP_READ(take_watts, type, (o->price.powered = app_parse_real(value, 0, 1e15, &o->price.watts, why)))
 
 /* clang-format off */
-#define SP_WHATIF_OPTIONS                                                                                              \
-    { NULL, NULL, "what if", NULL },                                                                                   \
+#define SP_WHATIF_OPTIONS(type)                                                                                        \
+    { .help = "what if" },                                                                                             \
     { "--sweep", "WHAT",                                                                                               \
       "the best plan for each value of one number: NAME=A,B,C or NAME=FROM:TO[:STEPS] (7 steps\n"                      \
       "unless said; in equal ratios, from 0 in equal distances). link_rate, link_latency,\n"                           \
       "dma_start and hbm_rate are times what the network and the chips have; chips, batch, seq;\n"                     \
       "those of --assumptions; calibration.torus and its like. Also --csv, --json, --html",                            \
-      take_sweep },                                                                                                    \
+      .apply = take_sweep },                                                                                           \
     { "--tornado", NULL,                                                                                               \
       "the best plan with each of these numbers moved down and up: within a documented range, else\n"                  \
       "to 0.8 and 1.25 times itself; sorted by what that does to the expected time",                                   \
-      take_tornado },                                                                                                  \
+      APP_SETS(type, tornado) },                                                                                       \
     { "--price-hour", "USD", "what all chips of the run cost in an hour: adds cost a step and a million tokens",       \
-      take_price },                                                                                                    \
-    { "--watts", "W", "what a chip draws, with its share of all around it: adds kWh a step and J a token", take_watts }
+      .apply = take_price },                                                                                           \
+    { "--watts", "W", "what a chip draws, with its share of all around it: adds kWh a step and J a token",             \
+      .apply = take_watts }
 /* clang-format on */
 
 #endif /* SHARDPLAN_WHATIF_H */

@@ -70,81 +70,65 @@ static bool take_batch(void *into, const char *value, char *why)
 }
 
 #define READ(function, read) APP_READ(function, sr_settings, read)
-READ(take_seed, app_parse_uint64(value, INT64_MAX - SR_SEEDS, &o->seed, why))
-READ(take_threads, app_parse_number(value, 1, 1024, &o->threads, why))
-READ(take_steps, app_parse_int(value, 1, 10000000, &o->steps, why))
-READ(take_every, app_parse_int(value, 1, 10000000, &o->every, why))
-READ(take_examples, app_parse_int(value, 4, 1000000, &o->examples, why))
-READ(take_warmup, app_parse_number(value, 0, 10000000, &o->warmup, why))
-READ(take_seeds, app_parse_number(value, 1, SR_SEEDS, &o->seeds, why))
-READ(take_width, app_parse_number(value, 8, 4096, &o->width, why))
-READ(take_layers, app_parse_number(value, 1, 96, &o->layers, why))
-READ(take_heads, app_parse_number(value, 1, 128, &o->heads, why))
-READ(take_context, app_parse_number(value, 8, 1024, &o->context, why))
-READ(take_features, app_parse_number(value, 1, 4096, &o->features, why))
-READ(take_hidden, app_parse_number(value, 1, 4096, &o->hidden, why))
-READ(take_depth, app_parse_number(value, 1, 8, &o->depth, why))
-READ(take_classes, app_parse_number(value, 2, 64, &o->classes, why))
-READ(take_words, app_parse_number(value, 0, 1000, &o->words, why))
-READ(take_rate_end, app_parse_real(value, 0, 1, &o->rate_end, why))
-READ(take_decay, app_parse_real(value, 0, 10, &o->weight_decay, why))
-READ(take_clip, app_parse_real(value, 0, 1e9, &o->clip, why))
-APP_TAKE(take_text, sr_settings, text, value)
-APP_TAKE(take_csv, sr_settings, csv, value)
-APP_TAKE(take_json, sr_settings, json, value)
-APP_TAKE(take_svg, sr_settings, svg, value)
-APP_TAKE(take_html, sr_settings, html, value)
-APP_TAKE(take_export, sr_settings, export_to, value)
-APP_TAKE(take_schema, sr_settings, schema, true)
 
 /* ---- tables ---- */
 
 /* The formatter takes the braces for a block. */
 /* clang-format off */
 #define COMMON_OPTIONS                                                                                                 \
-    { "--arms", "LIST", "of " ARMS " (default: all)", take_arms },                                                     \
-    { "--steps", "N", "updates", take_steps },                                                                         \
-    { "--batch", "N", "examples in a step, a multiple of 4", take_batch },                                             \
-    { "--lr", "RATE", "the largest learning rate", take_rate },                                                        \
-    { "--lr-end", "SHARE", "of --lr, at the last step, after half a cosine", take_rate_end },                          \
-    { "--warmup", "N", "steps from 0 up to --lr", take_warmup },                                                       \
-    { "--weight-decay", "X", "AdamW's", take_decay },                                                                  \
-    { "--clip", "NORM", "of the gradient; 0: none", take_clip },                                                       \
-    { "--products", "NAME", "operands of products: bfloat16 (default) or float32", take_products },                    \
-    { "--seed", "N", "of weights, batches and random bits (default: 1)", take_seed },                                  \
-    { "--seeds", "N", "as many runs of each arm, seeds N, N + 1, ... (default: 1)", take_seeds },                      \
-    { "--sweep-lr", "LIST", "learning rates with commas between: all arms with each", take_sweep },                    \
-    { "--every", "N", "steps between two validations (default: a twentieth of --steps)", take_every },                 \
-    { "--threads", "N", "at most 4 have work (default: all of this host); the bits are the same", take_threads },      \
-    { "--csv", "FILE", "every point of every run (- for standard output, in place of the text)", take_csv },           \
-    { "--json", "FILE", "settings, runs, points", take_json },                                                         \
-    { "--svg", "FILE", "the loss curves", take_svg },                                                                  \
-    { "--html", "FILE", "a page: curves, tables, reasons", take_html },                                                \
-    { "--schema", NULL, "the columns of the CSV", take_schema }
+    { "--arms", "LIST", "of " ARMS " (default: all)", .apply = take_arms },                                            \
+    { "--steps", "N", "updates", APP_TAKES_INT64(sr_settings, steps, 1, 10000000) },                                   \
+    { "--batch", "N", "examples in a step, a multiple of 4", .apply = take_batch },                                    \
+    { "--lr", "RATE", "the largest learning rate", .apply = take_rate },                                               \
+    { "--lr-end", "SHARE", "of --lr, at the last step, after half a cosine",                                           \
+      APP_TAKES_REAL(sr_settings, rate_end, 0, 1) },                                                                   \
+    { "--warmup", "N", "steps from 0 up to --lr", APP_TAKES_INT(sr_settings, warmup, 0, 10000000) },                   \
+    { "--weight-decay", "X", "AdamW's", APP_TAKES_REAL(sr_settings, weight_decay, 0, 10) },                            \
+    { "--clip", "NORM", "of the gradient; 0: none", APP_TAKES_REAL(sr_settings, clip, 0, 1e9) },                       \
+    { "--products", "NAME", "operands of products: bfloat16 (default) or float32", .apply = take_products },           \
+    { "--seed", "N", "of weights, batches and random bits (default: 1)",                                               \
+      APP_TAKES_UINT64(sr_settings, seed, INT64_MAX - SR_SEEDS) },                                                     \
+    { "--seeds", "N", "as many runs of each arm, seeds N, N + 1, ... (default: 1)",                                    \
+      APP_TAKES_INT(sr_settings, seeds, 1, SR_SEEDS) },                                                                \
+    { "--sweep-lr", "LIST", "learning rates with commas between: all arms with each", .apply = take_sweep },           \
+    { "--every", "N", "steps between two validations (default: a twentieth of --steps)",                               \
+      APP_TAKES_INT64(sr_settings, every, 1, 10000000) },                                                              \
+    { "--threads", "N", "at most 4 have work (default: all of this host); the bits are the same",                      \
+      APP_TAKES_INT(sr_settings, threads, 1, 1024) },                                                                  \
+    { "--csv", "FILE", "every point of every run (- for standard output, in place of the text)",                       \
+      APP_TAKES_TEXT(sr_settings, csv) },                                                                              \
+    { "--json", "FILE", "settings, runs, points", APP_TAKES_TEXT(sr_settings, json) },                                 \
+    { "--svg", "FILE", "the loss curves", APP_TAKES_TEXT(sr_settings, svg) },                                          \
+    { "--html", "FILE", "a page: curves, tables, reasons", APP_TAKES_TEXT(sr_settings, html) },                        \
+    { "--schema", NULL, "the columns of the CSV", APP_SETS(sr_settings, schema) }
 /* clang-format on */
 
 static const app_option logistic_options[] = {
-    { "--features", "N", "of an example (default: 64)", take_features },
-    { "--examples", "N", "to train with; a quarter as many are held out (default: 4096)", take_examples },
+    { "--features", "N", "of an example (default: 64)", APP_TAKES_INT(sr_settings, features, 1, 4096) },
+    { "--examples", "N", "to train with; a quarter as many are held out (default: 4096)",
+      APP_TAKES_INT64(sr_settings, examples, 4, 1000000) },
     COMMON_OPTIONS,
 };
 
 static const app_option mlp_options[] = {
-    { "--hidden", "N", "width of hidden layers (default: 64)", take_hidden },
-    { "--depth", "N", "hidden layers (default: 2)", take_depth },
-    { "--classes", "N", "arms of the spiral (default: 3)", take_classes },
-    { "--examples", "N", "to train with; a quarter as many are held out (default: 4096)", take_examples },
+    { "--hidden", "N", "width of hidden layers (default: 64)", APP_TAKES_INT(sr_settings, hidden, 1, 4096) },
+    { "--depth", "N", "hidden layers (default: 2)", APP_TAKES_INT(sr_settings, depth, 1, 8) },
+    { "--classes", "N", "arms of the spiral (default: 3)", APP_TAKES_INT(sr_settings, classes, 2, 64) },
+    { "--examples", "N", "to train with; a quarter as many are held out (default: 4096)",
+      APP_TAKES_INT64(sr_settings, examples, 4, 1000000) },
     COMMON_OPTIONS,
 };
 
 static const app_option char_options[] = {
-    { "--text", "FILE", "what to read (default: words of a-z of /usr/share/dict/words, shuffled)", take_text },
-    { "--width", "N", "of the residual stream (default: 128)", take_width },
-    { "--layers", "N", "blocks (default: 5)", take_layers },
-    { "--heads", "N", "of attention (default: 4)", take_heads },
-    { "--context", "N", "characters of a window (default: 64)", take_context },
-    { "--words", "N", "to write at the end (default: 8)", take_words },
-    { "--export", "FOLDER", "the trained model as Hugging Face keeps them, for modelrun; one run only", take_export },
+    { "--text", "FILE", "what to read (default: words of a-z of /usr/share/dict/words, shuffled)",
+      APP_TAKES_TEXT(sr_settings, text) },
+    { "--width", "N", "of the residual stream (default: 128)", APP_TAKES_INT(sr_settings, width, 8, 4096) },
+    { "--layers", "N", "blocks (default: 5)", APP_TAKES_INT(sr_settings, layers, 1, 96) },
+    { "--heads", "N", "of attention (default: 4)", APP_TAKES_INT(sr_settings, heads, 1, 128) },
+    { "--context", "N", "characters of a window (default: 64)", APP_TAKES_INT(sr_settings, context, 8, 1024) },
+    { "--words", "N", "to write at the end (default: 8)", APP_TAKES_INT(sr_settings, words, 0, 1000) },
+    { "--export", "FOLDER", "the trained model as Hugging Face keeps them, for modelrun; one run only",
+      APP_TAKES_TEXT(sr_settings, export_to) },
     COMMON_OPTIONS,
 };
 

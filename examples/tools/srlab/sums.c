@@ -311,22 +311,14 @@ static void write_html(FILE *out, const void *context)
 
 /* ---- the command ---- */
 
-APP_READ(take_seeds, settings, app_parse_number(value, 2, 1000000, &o->seeds, why))
-APP_READ(take_seed, settings, app_parse_uint64(value, INT64_MAX, &o->seed, why))
-APP_TAKE(take_csv, settings, csv, value)
-APP_TAKE(take_json, settings, json, value)
-APP_TAKE(take_svg, settings, svg, value)
-APP_TAKE(take_html, settings, html, value)
-APP_TAKE(take_schema, settings, schema, true)
-
 static const app_option options[] = {
-    { "--seeds", "N", "runs of each stochastic sum (default: 1000)", take_seeds },
-    { "--seed", "N", "of the first run (default: 1)", take_seed },
-    { "--csv", "FILE", "one row a sum (- for standard output, in place of the text)", take_csv },
-    { "--json", "FILE", "the same as JSON", take_json },
-    { "--svg", "FILE", "a picture of 1024 + 0.5 + 0.5 + ...", take_svg },
-    { "--html", "FILE", "a page with both pictures", take_html },
-    { "--schema", NULL, "the columns of the CSV", take_schema },
+    { "--seeds", "N", "runs of each stochastic sum (default: 1000)", APP_TAKES_INT(settings, seeds, 2, 1000000) },
+    { "--seed", "N", "of the first run (default: 1)", APP_TAKES_UINT64(settings, seed, INT64_MAX) },
+    { "--csv", "FILE", "one row a sum (- for standard output, in place of the text)", APP_TAKES_TEXT(settings, csv) },
+    { "--json", "FILE", "the same as JSON", APP_TAKES_TEXT(settings, json) },
+    { "--svg", "FILE", "a picture of 1024 + 0.5 + 0.5 + ...", APP_TAKES_TEXT(settings, svg) },
+    { "--html", "FILE", "a page with both pictures", APP_TAKES_TEXT(settings, html) },
+    { "--schema", NULL, "the columns of the CSV", APP_SETS(settings, schema) },
 };
 
 static const app_command command = {

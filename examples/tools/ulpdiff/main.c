@@ -93,67 +93,56 @@ READ(take_dtype_a, app_parse_format(value, &o->dtype[0], why))
 READ(take_dtype_b, app_parse_format(value, &o->dtype[1], why))
 READ(take_dtype_in, app_parse_format(value, &o->dtype[2], why))
 READ(take_wire, app_parse_format(value, &o->wire, why))
-READ(take_above, app_parse_real(value, 0, HUGE_VAL, &o->fail_above, why))
-READ(take_above_rel, app_parse_real(value, 0, HUGE_VAL, &o->fail_above_rel, why))
-READ(take_below, app_parse_real(value, -HUGE_VAL, HUGE_VAL, &o->fail_sqnr_below, why))
-READ(take_rank, app_parse_number(value, 0, 1 << 20, &o->rank, why))
-READ(take_top, app_parse_number(value, 0, 100000, &o->top, why))
-APP_TAKE(take_places, ud_options, places, true)
-APP_TAKE(take_codes, ud_options, codes, true)
-APP_TAKE(take_tensor, ud_options, tensor, value)
-APP_TAKE(take_left, ud_options, left, value)
-APP_TAKE(take_right, ud_options, right, value)
-APP_TAKE(take_all, ud_options, all, true)
-APP_TAKE(take_no_map, ud_options, no_map, true)
-APP_TAKE(take_colour, ud_options, colour, true)
-APP_TAKE(take_json, ud_options, json, value)
-APP_TAKE(take_csv, ud_options, csv, value)
-APP_TAKE(take_html, ud_options, html, value)
-APP_TAKE(take_schema, ud_options, schema, true)
 
 /* ---- the command ---- */
 
 static const app_option options[] = {
     { "--ulp-format", "NAME",
-      "count in ulps of this format (default: that of the data; of two, the one with fewer bits)", take_unit },
+      "count in ulps of this format (default: that of the data; of two, the one with fewer bits)", .apply = take_unit },
     { "--codes", NULL,
       "an ulp is a step along the codes: A and B are rounded to the format first\n(default where both sides have it)",
-      take_codes },
+      APP_SETS(ud_options, codes) },
     { "--places", NULL,
       "an ulp is the unit in the last place of A, |B - A| is a fraction of it\n(default where a side has another "
       "format)",
-      take_places },
+      APP_SETS(ud_options, places) },
     { "--dtype", "NAME",
       "what the codes of .npy files (u1, u2, V1, V2) are: float8_e4m3 (240), float8_e4m3fn\n(448), float8_e5m2, "
       "bfloat16, ...; --dtype-a, --dtype-b, --dtype-inputs for one alone",
-      take_dtype },
-    { "--dtype-a", "NAME", "of A", take_dtype_a },
-    { "--dtype-b", "NAME", "of B", take_dtype_b },
-    { "--dtype-inputs", "NAME", "of the inputs", take_dtype_in },
-    { "--tensor", "PATTERN", "only tensors whose names match (*, ?)", take_tensor },
-    { "--all", NULL, "details of every tensor, not of the worst alone", take_all },
-    { "--no-map", NULL, "without the map of the differences", take_no_map },
-    { "--color", NULL, "colours and blocks even where standard output is no terminal", take_colour },
+      .apply = take_dtype },
+    { "--dtype-a", "NAME", "of A", .apply = take_dtype_a },
+    { "--dtype-b", "NAME", "of B", .apply = take_dtype_b },
+    { "--dtype-inputs", "NAME", "of the inputs", .apply = take_dtype_in },
+    { "--tensor", "PATTERN", "only tensors whose names match (*, ?)", APP_TAKES_TEXT(ud_options, tensor) },
+    { "--all", NULL, "details of every tensor, not of the worst alone", APP_SETS(ud_options, all) },
+    { "--no-map", NULL, "without the map of the differences", APP_SETS(ud_options, no_map) },
+    { "--color", NULL, "colours and blocks even where standard output is no terminal", APP_SETS(ud_options, colour) },
     { "--inputs", "FILE ...", "what A and B were computed from; the last files on the line (.npy, .npz, safetensors)",
-      take_inputs },
-    { "--a", "FILE", "of a product: the left operand, with --b; the same as --op matmul --inputs A B", take_left },
-    { "--b", "FILE", "the right operand", take_right },
+      .apply = take_inputs },
+    { "--a", "FILE", "of a product: the left operand, with --b; the same as --op matmul --inputs A B",
+      APP_TAKES_TEXT(ud_options, left) },
+    { "--b", "FILE", "the right operand", APP_TAKES_TEXT(ud_options, right) },
     { "--op", "NAME", "how: matmul, all_reduce, reduce_scatter, cast, activation (default: matmul, of one\nfile cast)",
-      take_op },
-    { "--numerics", "TEXT", "matmul: one more hypothesis, FIELD=VALUE,...", take_numerics },
-    { "--wire", "NAME", "collectives: only this format between ranks", take_wire },
-    { "--system", "NAME", "collectives: its links, where its chips or cores are as many as the ranks", take_system },
-    { "--rank", "N", "reduce_scatter: whose part A and B are (default: 0, or all of them joined)", take_rank },
-    { "--function", "NAME", "activation: exp, tanh, gelu, ...", take_function },
-    { "--top", "N", "hypotheses to show (default: 8)", take_top },
+      .apply = take_op },
+    { "--numerics", "TEXT", "matmul: one more hypothesis, FIELD=VALUE,...", .apply = take_numerics },
+    { "--wire", "NAME", "collectives: only this format between ranks", .apply = take_wire },
+    { "--system", "NAME", "collectives: its links, where its chips or cores are as many as the ranks",
+      .apply = take_system },
+    { "--rank", "N", "reduce_scatter: whose part A and B are (default: 0, or all of them joined)",
+      APP_TAKES_INT(ud_options, rank, 0, 1 << 20) },
+    { "--function", "NAME", "activation: exp, tanh, gelu, ...", .apply = take_function },
+    { "--top", "N", "hypotheses to show (default: 8)", APP_TAKES_INT(ud_options, top, 0, 100000) },
     { "--fail-above", "N", "exit 1 if any distance is above N ulps, or NaN or infinity stands against a number",
-      take_above },
-    { "--fail-above-rel", "X", "exit 1 if any relative error is above X", take_above_rel },
-    { "--fail-sqnr-below", "DB", "exit 1 if any tensor's SQNR is below", take_below },
-    { "--json", "FILE", "everything as JSON (- for standard output, without the text)", take_json },
-    { "--csv", "FILE", "one row per tensor, one header row (- as above)", take_csv },
-    { "--html", "FILE", "a page with histograms and maps", take_html },
-    { "--schema", NULL, "the columns of the CSV", take_schema },
+      APP_TAKES_REAL(ud_options, fail_above, 0, HUGE_VAL) },
+    { "--fail-above-rel", "X", "exit 1 if any relative error is above X",
+      APP_TAKES_REAL(ud_options, fail_above_rel, 0, HUGE_VAL) },
+    { "--fail-sqnr-below", "DB", "exit 1 if any tensor's SQNR is below",
+      APP_TAKES_REAL(ud_options, fail_sqnr_below, -HUGE_VAL, HUGE_VAL) },
+    { "--json", "FILE", "everything as JSON (- for standard output, without the text)",
+      APP_TAKES_TEXT(ud_options, json) },
+    { "--csv", "FILE", "one row per tensor, one header row (- as above)", APP_TAKES_TEXT(ud_options, csv) },
+    { "--html", "FILE", "a page with histograms and maps", APP_TAKES_TEXT(ud_options, html) },
+    { "--schema", NULL, "the columns of the CSV", APP_SETS(ud_options, schema) },
 };
 
 static const app_command command = {

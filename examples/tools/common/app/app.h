@@ -22,6 +22,7 @@
 #define APP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -88,12 +89,19 @@ const char *app_count(char *text, size_t size, int64_t value); /* "400,000" */
 
 /* ---- options ---- */
 
-typedef struct app_option {
+/* A row of --help, and what becomes of the value. What is only stored says so itself: APP_SETS and its like, below. */
+typedef struct app_option app_option;
+struct app_option {
     const char *name;     /* with its dashes; NULL: the row is a heading of --help, its text in help */
     const char *argument; /* how --help calls it; NULL: a flag */
     const char *help;
-    bool (*apply)(void *options, const char *value, char *why); /* why: what is wrong with value */
-} app_option;
+    bool (*apply)(void *options, const char *value, char *why); /* why: what is wrong with value; NULL: stored */
+    bool (*store)(const app_option *o, void *at, const char *value, char *why);
+    size_t at; /* from the beginning of the options */
+    int64_t low;
+    uint64_t high;
+    double least, most; /* of a real number */
+};
 
 typedef struct app_command {
     const char *name, *usage, *summary;
@@ -119,15 +127,32 @@ typedef struct app_nearest {
 } app_nearest;
 void app_near(app_nearest *nearest, const char *name);
 
-/* An option that only stores something: `what` may use `value`. */
-#define APP_TAKE(function, type, field, what)                                                                          \
-    static bool function(void *into, const char *value, char *why)                                                     \
-    {                                                                                                                  \
-        (void)value;                                                                                                   \
-        (void)why;                                                                                                     \
-        ((type *)into)->field = (what);                                                                                \
-        return true;                                                                                                   \
-    }
+/* The end of a row whose value is stored in a field of that type, within bounds:
+ *     { "--json", "FILE", "everything as JSON", APP_TAKES_TEXT(options, files.json) } */
+#define APP_SETS(type, field) .store = app_store_true, .at = APP_AT(type, field, bool)
+#define APP_CLEARS(type, field) .store = app_store_false, .at = APP_AT(type, field, bool)
+#define APP_TAKES_TEXT(type, field) .store = app_store_text, .at = APP_AT(type, field, const char *)
+#define APP_TAKES_INT(type, field, least, most)                                                                        \
+    .store = app_store_int, .at = APP_AT(type, field, int), .low = (least), .high = (most)
+#define APP_TAKES_INT64(type, field, least, most)                                                                      \
+    .store = app_store_int64, .at = APP_AT(type, field, int64_t), .low = (least), .high = (most)
+#define APP_TAKES_UINT64(type, field, most)                                                                            \
+    .store = app_store_uint64, .at = APP_AT(type, field, uint64_t), .high = (most)
+#define APP_TAKES_REAL(type, field, low, high)                                                                         \
+    .store = app_store_real, .at = APP_AT(type, field, double), .least = (low), .most = (high)
+#define APP_AT(type, field, kind)                                                                                      \
+    _Generic(((type *)0)->field, kind : offsetof(type, field)) /* no other kind compiles */
+
+bool app_store_true(const app_option *o, void *at, const char *value, char *why);
+bool app_store_false(const app_option *o, void *at, const char *value, char *why);
+bool app_store_text(const app_option *o, void *at, const char *value, char *why);
+bool app_store_int(const app_option *o, void *at, const char *value, char *why);
+bool app_store_int64(const app_option *o, void *at, const char *value, char *why);
+bool app_store_uint64(const app_option *o, void *at, const char *value, char *why);
+bool app_store_real(const app_option *o, void *at, const char *value, char *why);
+
+/* What the option does with a value, in the program's options. */
+bool app_apply(const app_option *o, void *options, const char *value, char *why);
 
 /* An option that is read by a function: APP_READ(take_top, settings, app_parse_number(value, 0, 100, &o->top, why)),
  * where o is the settings. */

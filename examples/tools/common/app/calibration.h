@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT
  *
  *     app_calibration_start(&o->calibration);
- *     static const app_option option[] = { APP_CALIBRATION_OPTIONS, ... };
+ *     static const app_option option[] = { APP_CALIBRATION_OPTIONS(options, calibration), ... };
  *     ...
  *     if (o->calibration.measured && !app_calibration_fit(&o->calibration, &ask, why)) ...
  */
@@ -49,18 +49,17 @@ void app_calibration_print(FILE *out, const app_calibration *c);
     static bool take_calibration(void *into, const char *value, char *why)                                             \
     {                                                                                                                  \
         return app_calibration_load(&((type *)into)->field, value, why);                                               \
-    }                                                                                                                  \
-    APP_TAKE(take_calibrate, type, field.measured, value)
+    }
 
 /* clang-format off */
-#define APP_CALIBRATION_OPTIONS                                                                                        \
+#define APP_CALIBRATION_OPTIONS(type, field)                                                                           \
     { "--release", "NAME", "software whose times are expected: newer (the default) or older (about 2023)",             \
-      take_release },                                                                                                  \
-    { "--calibration", "FILE", "numbers of an earlier --calibrate instead", take_calibration },                        \
+      .apply = take_release },                                                                                         \
+    { "--calibration", "FILE", "numbers of an earlier --calibrate instead", .apply = take_calibration },               \
     { "--calibrate", "FILE",                                                                                           \
       "fit them to what nccom-test printed (tables or JSON; a line with its command says what was\n"                   \
       "run), show each size before and after, and write FILE.calibration",                                             \
-      take_calibrate }
+      APP_TAKES_TEXT(type, field.measured) }
 /* clang-format on */
 
 #endif /* APP_CALIBRATION_H */

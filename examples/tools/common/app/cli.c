@@ -180,6 +180,51 @@ static int unknown_option(const app_command *command, const char *word, size_t l
                         command->name);
 }
 
+bool app_apply(const app_option *o, void *options, const char *value, char *why)
+{
+    return o->apply ? o->apply(options, value, why) : o->store(o, (char *)options + o->at, value, why);
+}
+
+bool app_store_true(const app_option *o, void *at, const char *value, char *why)
+{
+    (void)o, (void)value, (void)why;
+    return *(bool *)at = true;
+}
+
+bool app_store_false(const app_option *o, void *at, const char *value, char *why)
+{
+    (void)o, (void)value, (void)why;
+    *(bool *)at = false;
+    return true;
+}
+
+bool app_store_text(const app_option *o, void *at, const char *value, char *why)
+{
+    (void)o, (void)why;
+    *(const char **)at = value;
+    return true;
+}
+
+bool app_store_int(const app_option *o, void *at, const char *value, char *why)
+{
+    return app_parse_number(value, o->low, (int64_t)o->high, at, why);
+}
+
+bool app_store_int64(const app_option *o, void *at, const char *value, char *why)
+{
+    return app_parse_int(value, o->low, (int64_t)o->high, at, why);
+}
+
+bool app_store_uint64(const app_option *o, void *at, const char *value, char *why)
+{
+    return app_parse_uint64(value, o->high, at, why);
+}
+
+bool app_store_real(const app_option *o, void *at, const char *value, char *why)
+{
+    return app_parse_real(value, o->least, o->most, at, why);
+}
+
 /* Both "--flag value" and "--flag=value"; what does not begin with a dash, and "-" itself, is an operand. */
 int app_parse_options(const app_command *command, void *options, int argc, char **argv)
 {
@@ -200,7 +245,8 @@ int app_parse_options(const app_command *command, void *options, int argc, char 
         if (option->argument && !equals && i + 1 == argc)
             return app_complain(APP_USAGE, "%s needs a value: %s", option->name, option->argument);
         const char *value = !option->argument ? "" : equals ? equals + 1 : argv[++i];
-        if (!option->apply(options, value, why)) return app_complain(APP_USAGE, "%s %s: %s", option->name, value, why);
+        if (!app_apply(option, options, value, why))
+            return app_complain(APP_USAGE, "%s %s: %s", option->name, value, why);
     }
     return APP_OK;
 }

@@ -84,7 +84,7 @@ bool app_completion_takes(const app_command *of, void *options)
         if (!of->option[i].name) continue;
         probed = &c->offer[c->offers++];
         probed->option = &of->option[i];
-        if (probed->option->argument) probed->option->apply(options, "", why);
+        if (probed->option->argument) app_apply(probed->option, options, "", why);
     }
     probed = NULL;
     return true;

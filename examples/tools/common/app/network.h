@@ -1,7 +1,7 @@
 /* network.h - the network that a program works on: a file's, and what of it is broken.
  * SPDX-License-Identifier: MIT
  *
- *     static const app_option option[] = { APP_NETWORK_OPTIONS(options, network), ... };
+ *     static const app_option option[] = { APP_NETWORK_OPTIONS, ... };
  *     ...
  *     if (!app_network_break(&o->network, &net, why)) ...
  */
@@ -47,12 +47,13 @@ void app_network_faults(const trn_topology *net, char *text, size_t size);
     }
 
 /* clang-format off */
-#define APP_NETWORK_OPTIONS                                                                                           \
-    { "--topology", "FILE", "a network from a file instead of a system's; examples/topologies/ has some",             \
-      take_topology },                                                                                                \
-    { "--down", "WHAT", "what does not work, such as \"chip 17\", \"link 3->7\" or \"link 3<->7\" (repeatable)",      \
-      take_down },                                                                                                    \
-    { "--slow", "WHAT", "and what works at a share of its rate, such as \"link 3->7 0.5\" (repeatable)", take_slow }
+#define APP_NETWORK_OPTIONS                                                                                            \
+    { "--topology", "FILE", "a network from a file instead of a system's; examples/topologies/ has some",              \
+      .apply = take_topology },                                                                                        \
+    { "--down", "WHAT", "what does not work, such as \"chip 17\", \"link 3->7\" or \"link 3<->7\" (repeatable)",       \
+      .apply = take_down },                                                                                            \
+    { "--slow", "WHAT", "and what works at a share of its rate, such as \"link 3->7 0.5\" (repeatable)",               \
+      .apply = take_slow }
 /* clang-format on */
 
 #endif /* APP_NETWORK_H */
