@@ -109,6 +109,13 @@ TRNI_FN bool trni_lane_follows(const trni_lane *lane, const trni_allocation *t, 
     return false;
 }
 
+/* Nothing of this engine begins before. */
+TRNI_FN void trni_lane_until(trni_lane *lane, double end_s)
+{
+    if (end_s > lane->free_s) lane->free_s = end_s;
+    if (end_s > lane->order.floor_s) lane->order.floor_s = end_s;
+}
+
 /* ---- DMA ---- */
 
 TRNI_FN void trni_channel_insert(trni_channel *c, int i, double from_s, double to_s)
@@ -142,6 +149,20 @@ TRNI_FN double trni_channel_place(trni_channel *c, double ready_s, double durati
     for (; i < c->stretches && c->taken[i].from_s < from_s + duration_s; i++) from_s = c->taken[i].to_s;
     trni_channel_insert(c, i, from_s, from_s + duration_s);
     return from_s;
+}
+
+/* The same in pieces, as transfers in several queues share the engines: takes the first stretch that is free from
+ * ready_s on, at most so long; returns how long it is. */
+TRNI_FN double trni_channel_piece(trni_channel *c, double ready_s, double most_s, double *from_s)
+{
+    int i = c->stretches;
+    *from_s = ready_s > c->floor_s ? ready_s : c->floor_s;
+    while (i > 0 && c->taken[i - 1].to_s > *from_s) i--;
+    for (; i < c->stretches && c->taken[i].from_s <= *from_s; i++) *from_s = c->taken[i].to_s;
+    double piece_s = most_s;
+    if (i < c->stretches && c->taken[i].from_s < *from_s + most_s) piece_s = c->taken[i].from_s - *from_s;
+    trni_channel_insert(c, i, *from_s, *from_s + piece_s);
+    return piece_s;
 }
 
 #endif /* TRNI_CORE_CORE_CLOCK_H */

@@ -16,13 +16,30 @@
 
 #include "core_types.h"
 
+/* How many rows after one that x takes y's first lies, where both take some of every so many. */
+TRNI_FN int64_t trni_rect_after(const trni_rect *x, const trni_rect *y)
+{
+    const int64_t after = (y->p - x->p) % x->step;
+    return after < 0 ? after + x->step : after;
+}
+
+/* Rows between each other's rows. */
+TRNI_FN bool trni_rect_between(const trni_rect *x, const trni_rect *y)
+{
+    if (!x->step || x->step != y->step) return false;
+    const int64_t after = trni_rect_after(x, y);
+    return after >= x->rows && after + y->rows <= x->step;
+}
+
 TRNI_FN bool trni_rect_meet(const trni_rect *x, const trni_rect *y)
 {
-    return x->p < y->p_end && y->p < x->p_end && x->b < y->b_end && y->b < x->b_end;
+    return x->p < y->p_end && y->p < x->p_end && x->b < y->b_end && y->b < x->b_end && !trni_rect_between(x, y);
 }
 
 TRNI_FN bool trni_rect_holds(const trni_rect *outer, const trni_rect *inner)
 {
+    if (outer->step && (outer->step != inner->step || trni_rect_after(outer, inner) + inner->rows > outer->rows))
+        return false;
     return outer->p <= inner->p && inner->p_end <= outer->p_end && outer->b <= inner->b && inner->b_end <= outer->b_end;
 }
 
@@ -115,13 +132,13 @@ typedef struct trni_memory_request {
 
 TRNI_FN int64_t trni_align_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-/* Where a tile would begin; -1 when there is no room. */
-TRNI_FN int64_t trni_memory_place(const trni_memory *m, const trni_memory_request *ask)
+/* Where a tile would begin, from this byte on; -1 when there is no room. */
+TRNI_FN int64_t trni_memory_place_from(const trni_memory *m, const trni_memory_request *ask, int64_t first)
 {
     const int q = ask->start / TRNI_QUADRANT, q_end = (ask->start + ask->partitions - 1) / TRNI_QUADRANT + 1;
     const int64_t bytes = trni_align_up(ask->bytes, TRNI_TILE_ALIGN), bank = m->bank_bytes;
     int cursor[TRNI_QUADRANTS] = { 0 };
-    int64_t b = 0, b_end;
+    int64_t b = first, b_end;
     for (; trni_memory_run(m, q, q_end, cursor, &b, &b_end); b = b_end) {
         int64_t at = b;
         if (bank && (bytes > bank ? at % bank != 0 : at / bank != (at + bytes - 1) / bank))
@@ -129,6 +146,12 @@ TRNI_FN int64_t trni_memory_place(const trni_memory *m, const trni_memory_reques
         if (at + bytes <= b_end) return at;
     }
     return -1;
+}
+
+TRNI_FN int64_t trni_memory_place(const trni_memory *m, const trni_memory_request *ask)
+{
+    const int64_t b = m->rotates ? trni_memory_place_from(m, ask, m->next) : -1;
+    return b >= 0 ? b : trni_memory_place_from(m, ask, 0);
 }
 
 /* ---- no room: what there is instead ---- */
@@ -302,6 +325,7 @@ TRNI_FN trn_status trni_memory_take(trni_memory *m, const trni_memory_request *a
     }
     if (m->poison) trni_allocation_poison(m, &t->at);
     trni_memory_count(m);
+    m->next = segment.b_end;
     *tile = slot;
     return TRN_OK;
 }

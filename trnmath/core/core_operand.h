@@ -101,6 +101,22 @@ TRNI_FN void trni_core_operand_reach(trni_core_operand *s, const trni_view *v, c
     }
 }
 
+/* Rows of HBM that lie between others': the largest step that axes take by whole rows, and the rows that the other axes
+ * reach within it. */
+TRNI_FN void trni_core_operand_rows(trni_core_operand *s, const trni_view *v, int64_t pitch)
+{
+    int64_t step = 0, reach = s->at.p_end - s->at.p;
+    for (int i = 0; i < v->t.rank; i++) {
+        const int64_t by = v->t.shape[i] > 1 ? v->t.stride[i] * (int64_t)v->size : 0;
+        if (by % pitch == 0 && by / pitch > step) step = by / pitch;
+    }
+    for (int i = 0; i < v->t.rank; i++)
+        if (v->t.stride[i] * (int64_t)v->size == step * pitch) reach -= (v->t.shape[i] - 1) * step;
+    if (step <= reach) return;
+    s->at.step = step;
+    s->at.rows = reach;
+}
+
 /* ---- whose ---- */
 
 TRNI_FN trn_status trni_core_operand_tenant(trn_core *core, trni_core_operand *s)
@@ -141,6 +157,8 @@ TRNI_FN trn_status trni_core_operand_hbm(trn_core *core, trni_core_operand *s, c
         s->at.p_end = (at + (int64_t)v->extent - 1) / h->pitch + 1;
         s->at.b = 0;
         s->at.b_end = h->pitch;
+    } else {
+        trni_core_operand_rows(s, v, h->pitch);
     }
     return TRN_OK;
 }

@@ -4,8 +4,8 @@
  * DOES: for every instruction: fills in what its args leave open from the core (generation, numerics, rounding, random
  *     stream, instruction set, registers), finds its operands, refuses what the machine cannot do, runs it, keeps which
  *     bytes are written, and gives it a place in time. trn_core.h is the guide.
- * DOES NOT: compute; the engines' headers do. Row and column tiles of TensorE run after each other here, a cold TensorE
- *     is as fast as a warm one, and VectorE and GpSimdE of Trainium2 and 3 do not slow each other on their shared bus.
+ * DOES NOT: compute; the engines' headers do. Row and column tiles of TensorE run after each other here, and VectorE
+ *     and GpSimdE of Trainium2 and 3 do not slow each other on their shared bus.
  *
  * KNOWN FROM: engines run in parallel and wait for each other's results; VectorE and GpSimdE of Trainium1 cannot use
  *     SBUF at the same time, nor VectorE and ScalarE PSUM; DMA's latency and rates (documented). That transfers overlap
@@ -193,6 +193,9 @@ TRNI_FN void trni_issue_wrote(trni_issue *issue)
 
 /* ---- cost ---- */
 
+/* Device profiles go before the pages. */
+TRNI_FN bool trni_issue_measured(const trni_issue *issue) { return issue->core->args.pace == TRN_PACE_MEASURED; }
+
 TRNI_FN bool trni_is_16bit_float(trn_format f) { return f == TRN_BF16 || f == TRN_F16; }
 TRNI_FN bool trni_is_fast_fp8(trn_format f) { return trni_is_fp8(f) && f != TRN_CFP8; }
 
@@ -243,6 +246,7 @@ TRNI_FN trn_status trni_issue_cost_engine(trni_issue *issue)
     trn_engine_cost cost;
     trni_issue_work(issue, &work);
     work.dependent = trni_issue_dependent(issue, &work);
+    work.measured = trni_issue_measured(issue);
     if (trn_engine_cycles(&work, &cost))
         return trni_fail(&issue->core->failure, TRN_EINVAL, "it has no cost on engine %s",
                          trn_engine_name(issue->engine));
@@ -250,6 +254,15 @@ TRNI_FN trn_status trni_issue_cost_engine(trni_issue *issue)
     issue->cycles = cost.cycles;
     issue->seconds = cost.seconds;
     return TRN_OK;
+}
+
+/* Seconds of an engine that warms up, and was idle before. */
+TRNI_FN double trni_issue_warmed(trn_core *core, double waited_s, double seconds)
+{
+    trni_throttle_wait(core->spec, &core->throttle, waited_s);
+    const double begin_s = trni_throttle_s(&core->throttle);
+    trni_throttle_work(core->spec, &core->throttle, seconds);
+    return trni_throttle_s(&core->throttle) - begin_s;
 }
 
 /* The load hides behind the multiplication before it, and behind the time that the engine waits. */
@@ -273,6 +286,7 @@ TRNI_FN trn_status trni_issue_cost_tensor(trni_issue *issue)
     const double more_cycles = trni_indirect_operands(issue) * trni_fact(TRN_FACT_INDIRECT);
     issue->cycles = cost.cycles + more_cycles;
     issue->seconds = cost.seconds + more_cycles / core->spec->tensor_clock_hz;
+    if (trni_issue_measured(issue)) issue->seconds = trni_issue_warmed(core, waited_s, issue->seconds);
     return TRN_OK;
 }
 
@@ -353,7 +367,7 @@ TRNI_FN void trni_lane_ran(trni_lane *lane, const trni_issue *issue)
     lane->instructions++;
     lane->cycles += issue->cycles;
     lane->busy_s += issue->seconds;
-    lane->free_s = issue->end_s;
+    if (issue->engine == TRN_ENGINE_DMA || issue->end_s > lane->free_s) lane->free_s = issue->end_s;
     lane->writes = 0;
     for (int i = 0; i < issue->count; i++)
         if (issue->operand[i].allocation && (issue->operand[i].role & TRNI_ROLE_WRITE))
@@ -377,12 +391,14 @@ TRNI_DRIVER trn_status trni_issue_time_engine(trni_issue *issue)
 {
     trni_lane *lane = &issue->core->lane[issue->engine];
     double *port[2] = { trni_issue_port(issue, TRN_SPACE_SBUF), trni_issue_port(issue, TRN_SPACE_PSUM) };
-    issue->start_s = fmax(lane->free_s, trni_issue_ready(issue));
+    double ready_s = trni_issue_ready(issue);
     for (int i = 0; i < 2; i++)
-        if (port[i]) issue->start_s = fmax(issue->start_s, *port[i]);
+        if (port[i]) ready_s = fmax(ready_s, *port[i]);
+    issue->start_s = fmax(lane->free_s, ready_s);
     const trn_status status =
         issue->engine == TRN_ENGINE_TENSOR ? trni_issue_cost_tensor(issue) : trni_issue_cost_engine(issue);
     if (status) return status;
+    if (trni_issue_measured(issue)) issue->start_s = trni_channel_place(&lane->order, ready_s, issue->seconds);
     issue->end_s = issue->start_s + issue->seconds;
     for (int i = 0; i < 2; i++)
         if (port[i]) *port[i] = issue->end_s;
@@ -397,17 +413,50 @@ TRNI_FN double trni_issue_descriptors(trni_issue *issue, const trn_dma_cost *cos
     trn_core *core = issue->core;
     if (cost->gpsimd_s > 0) {
         trni_lane *lane = &core->lane[TRN_ENGINE_GPSIMD];
-        const double start_s = fmax(lane->free_s, ready_s);
-        lane->free_s = start_s + cost->gpsimd_s;
+        const double start_s = trni_issue_measured(issue)
+                                   ? trni_channel_place(&lane->order, ready_s, cost->gpsimd_s)
+                                   : fmax(lane->free_s, ready_s);
+        lane->free_s = fmax(lane->free_s, start_s + cost->gpsimd_s);
         lane->busy_s += cost->gpsimd_s;
         lane->cycles += cost->gpsimd_s * core->spec->gpsimd_clock_hz;
         trni_issue_event(issue, TRN_ENGINE_GPSIMD, "descriptors", start_s, cost->gpsimd_s);
-        return lane->free_s;
+        return start_s + cost->gpsimd_s;
     }
     if (cost->issue_s <= 0) return ready_s;
     double *dge = core->dge_free_s[1] < core->dge_free_s[0] ? &core->dge_free_s[1] : &core->dge_free_s[0];
     *dge = fmax(*dge, ready_s) + cost->issue_s;
     return *dge;
+}
+
+/* The most partitions of SBUF that an operand has; 0 where none lies there. */
+TRNI_FN double trni_issue_partitions(const trni_issue *issue)
+{
+    int64_t most = 0;
+    for (int i = 0; i < issue->count; i++) {
+        const trni_core_operand *s = &issue->operand[i];
+        if (s->memory && s->at.p_end - s->at.p > most) most = s->at.p_end - s->at.p;
+    }
+    return (double)most;
+}
+
+/* A piece at a time, where transfers share the engines, or all at once. */
+TRNI_FN void trni_issue_transfer(trni_issue *issue, double ready_s)
+{
+    trni_channel *channel = &issue->core->channel;
+    double left_s = issue->seconds, from_s, piece_s;
+    if (!trni_issue_measured(issue) || left_s <= 0) {
+        issue->start_s = trni_channel_place(channel, ready_s, left_s);
+        issue->end_s = issue->start_s + left_s;
+        trni_issue_event(issue, TRN_ENGINE_DMA, issue->order->name, issue->start_s, left_s);
+        return;
+    }
+    issue->start_s = -1;
+    for (; left_s > 0; left_s -= piece_s) {
+        piece_s = trni_channel_piece(channel, ready_s, left_s, &from_s);
+        if (issue->start_s < 0) issue->start_s = from_s;
+        issue->end_s = from_s + piece_s;
+        trni_issue_event(issue, TRN_ENGINE_DMA, issue->order->name, from_s, piece_s);
+    }
 }
 
 TRNI_DRIVER trn_status trni_issue_time_dma(trni_issue *issue)
@@ -420,15 +469,15 @@ TRNI_DRIVER trn_status trni_issue_time_dma(trni_issue *issue)
     for (int i = 0; i < issue->count; i++)
         if (!issue->operand[i].allocation) return TRN_OK; /* an empty operand: nothing moves */
     issue->order->dma(issue, &work);
+    work.measured = trni_issue_measured(issue);
+    work.partitions = trni_issue_partitions(issue);
     if (trn_dma_seconds(&work, &cost))
         return trni_fail(&core->failure, TRN_EINVAL, "compression is %g; no transfer takes that long", work.wire);
     const double ready_s = trni_issue_descriptors(issue, &cost, trni_issue_ready(issue));
     issue->seconds = cost.transfer_s;
-    issue->start_s = trni_channel_place(&core->channel, ready_s + cost.latency_s, cost.transfer_s);
-    issue->end_s = issue->start_s + cost.transfer_s;
+    trni_issue_transfer(issue, ready_s + cost.latency_s);
     core->dma_bytes += work.bytes;
     trni_lane_ran(&core->lane[TRN_ENGINE_DMA], issue);
-    trni_issue_event(issue, TRN_ENGINE_DMA, issue->order->name, issue->start_s, cost.transfer_s);
     return TRN_OK;
 }
 

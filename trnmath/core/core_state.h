@@ -33,6 +33,12 @@
 #include "../trn_scalar_engine.h"
 #include "../trn_trace.h"
 
+/* What the clock believes. Documented: the pages' costs, each transfer in one piece, TensorE always warm, tiles where
+ * there is room. Measured: what profiles of devices say goes before (the rows of trn_cost.h that are measured), an
+ * instruction pays for its start, transfers share the DMA engines, TensorE warms up, and the memory that was free for
+ * longest is taken first, as by a compiler that gives a loop several buffers. Numbers never differ. */
+typedef enum trn_pace { TRN_PACE_DOCUMENTED, TRN_PACE_MEASURED, TRN_PACE_COUNT } trn_pace;
+
 typedef struct trn_core_args {
     trn_generation generation;
     void *memory; /* trn_core_memory_bytes(generation) of them; null = allocated here, and freed by trn_core_end */
@@ -42,6 +48,7 @@ typedef struct trn_core_args {
     uint64_t seed;                /* of instructions with neither seed nor stream: number i draws from stream i */
     trn_trace *trace;             /* optional: gets an event per instruction; tracks are named here */
     bool no_poison;               /* new tiles hold anything, and reads of what nothing has written pass */
+    trn_pace pace;
     trn_isa isa;
     trn_error *error; /* optional: gets the first failure */
 } trn_core_args;
@@ -97,6 +104,7 @@ typedef struct trn_core {
     double flow_s[TRN_ENGINE_COUNT]; /* when each knows the registers that its next instructions depend on */
     double sbuf_port_s, psum_port_s; /* Trainium1: shared by VectorE with GpSimdE, and with ScalarE */
     double multiply_cycles;          /* of TensorE's last instruction: the next load hides behind it */
+    trni_throttle throttle;          /* TensorE's, where the pace is measured */
     double time_s, dma_bytes;
     trni_touches *touches;          /* null = nobody asks */
     trni_hbm_watch *watch;          /* null = nobody asks */
@@ -236,6 +244,7 @@ TRNI_FN void trni_core_buffers(trn_core *core, char *at)
 {
     for (int i = 0; i < 2; i++) {
         trni_memory_begin(&core->memory[i], core->spec, (trn_space)i, at, !core->args.no_poison);
+        core->memory[i].rotates = core->args.pace == TRN_PACE_MEASURED;
         at += trni_memory_bytes(core->spec, (trn_space)i);
     }
     at += (size_t)(-(uintptr_t)at % TRNI_TILE_ALIGN);
@@ -269,6 +278,7 @@ TRNI_DRIVER trn_status trni_core_check(trn_core *core)
     const trn_core_args *a = &core->args;
     trn_error *error = &core->failure;
     if (!core->spec) return trni_fail(error, TRN_EINVAL, "generation is %d, not a generation", (int)a->generation);
+    if ((unsigned)a->pace >= TRN_PACE_COUNT) return trni_fail(error, TRN_EINVAL, "pace is %d, not a pace", (int)a->pace);
     const size_t bytes = trn_core_memory_bytes(a->generation);
     if (a->memory && a->memory_bytes < bytes)
         return trni_fail(error, TRN_ENOSPC, "memory_bytes is %zu; a core of %s takes %zu", a->memory_bytes,

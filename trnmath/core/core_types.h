@@ -21,9 +21,11 @@ enum {
     TRNI_POISON = 0xff
 };
 
-/* Partitions [p, p_end) x bytes [b, b_end) of each; in HBM rows of a tensor and bytes of a row. */
+/* Partitions [p, p_end) x bytes [b, b_end) of each; in HBM rows of a tensor and bytes of a row. Where step > 0 these are
+ * not all rows: of every `step` from p on the first `rows`. */
 typedef struct trni_rect {
     int64_t p, p_end, b, b_end;
+    int64_t step, rows;
 } trni_rect;
 
 typedef struct trni_allocation {
@@ -75,6 +77,8 @@ typedef struct trni_memory {
     int64_t high_partition, high_total;
     uint64_t serial;
     int64_t place; /* 1 + the byte at which the next tile begins, which is free; 0: where there is room */
+    bool rotates;  /* the next tile begins behind the last one, so that memory waits longest before it is used again */
+    int64_t next;
 } trni_memory;
 
 enum { TRNI_CELL_WORDS = (256 * 1024) / 64 + 1 };
@@ -154,16 +158,6 @@ typedef struct trni_history {
     int used, unused;    /* so many from the start were ever used; a list of those that are free again */
 } trni_history;
 
-/* One engine. Its instructions run in the order in which they are given. */
-typedef struct trni_lane {
-    int64_t instructions;
-    double free_s, busy_s, cycles;
-    bool brief; /* the last instruction was short */
-    int writes; /* what it wrote: */
-    const trni_allocation *written[TRNI_LANE_WRITES];
-    trni_rect at[TRNI_LANE_WRITES];
-} trni_lane;
-
 /* All DMA engines of a core, which share every transfer. There are many queues, so that a transfer that waits does not
  * hold up a later one: each takes the first gap that is long enough. Gaps far back are forgotten. */
 typedef struct trni_channel {
@@ -171,5 +165,17 @@ typedef struct trni_channel {
     int stretches;
     trni_stretch taken[TRNI_CHANNEL_STRETCHES + 1]; /* ascending, apart */
 } trni_channel;
+
+/* One engine. Its instructions run in the order in which they are given; at the measured pace what is ready runs first,
+ * as a compiler that reorders them would have it. */
+typedef struct trni_lane {
+    trni_channel order;
+    int64_t instructions;
+    double free_s, busy_s, cycles;
+    bool brief; /* the last instruction was short */
+    int writes; /* what it wrote: */
+    const trni_allocation *written[TRNI_LANE_WRITES];
+    trni_rect at[TRNI_LANE_WRITES];
+} trni_lane;
 
 #endif /* TRNI_CORE_CORE_TYPES_H */

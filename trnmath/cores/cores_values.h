@@ -535,7 +535,7 @@ TRNI_FN trn_status trni_cores_run_ring(trn_cores *cores, int first)
 TRNI_FN void trni_cores_hold(trn_cores_rank *self, double end_s)
 {
     trn_core *core = &self->core;
-    for (int e = 0; e < TRN_ENGINE_COUNT; e++) core->lane[e].free_s = fmax(core->lane[e].free_s, end_s);
+    for (int e = 0; e < TRN_ENGINE_COUNT; e++) trni_lane_until(&core->lane[e], end_s);
     for (int i = 0; i < TRNI_CORE_DGES; i++) core->dge_free_s[i] = fmax(core->dge_free_s[i], end_s);
     core->channel.floor_s = fmax(core->channel.floor_s, end_s);
     self->call->lane.free_s = fmax(self->call->lane.free_s, end_s);

@@ -29,6 +29,11 @@
 
 /* ---- numbers that are no instruction's own ---- */
 
+#define TRNI_NKIBENCH2                                                                                                 \
+    "github.com/Jerry2423/kda-for-trainium, workspaces: NKIBench on one core of Trainium2 (an engine's share at work " \
+    "x twice the printed time, which is the middle between a run and an empty one)"
+#define TRNI_NKIBENCH1 "github.com/zhang677/AccelOpt, profile_results.csv: NKIBench on one core of Trainium1"
+
 #define TRNI_FACTS(X)                                                                                                  \
     X(DEPENDENT, 100, "cycles", DOCUMENTED,                                                                            \
       TRNI_NKI1 " (Vector engine, cost model): a short instruction, or one "                                           \
@@ -53,7 +58,15 @@
       "are recommended")                                                                                               \
     X(TRANSPOSE, 0.9, "share", DOCUMENTED, TRNI_NKI2 " (DMA transpose): of the rate of copies, from HBM")              \
     X(TRANSPOSE_SBUF, 0.5, "share", DOCUMENTED, TRNI_NKI2 " (DMA transpose): within SBUF")                             \
-    X(COMPUTE, 0.5, "share", DOCUMENTED, TRNI_NKI3 " (read-add-write): DMA compute against copies")
+    X(COMPUTE, 0.5, "share", DOCUMENTED, TRNI_NKI3 " (read-add-write): DMA compute against copies")                    \
+    X(START_VECTOR, 100e-9, "s", MEASURED,                                                                             \
+      TRNI_NKIBENCH2 ": rope 80 to 132 ns an instruction, adamw 110; 96 on Trainium1 (AccelOpt)")                      \
+    X(START_SCALAR, 250e-9, "s", MEASURED, TRNI_NKIBENCH2 ": silu 300 ns an instruction, rope 210 to 234, adamw 255")  \
+    X(COPIES, 25.5e9, "B/s", MEASURED,                                                                                 \
+      TRNI_NKIBENCH2 ": of one DMA engine of Trainium2: silu 409 to 428 GB/s over 16 engines, adamw 414, bmm 405")                    \
+    X(HALF_REACH, 0.72, "share", MEASURED,                                                                             \
+      TRNI_NKIBENCH2 ": of that rate where a transfer reaches 64 partitions or fewer: rope 291 to 299 GB/s (" TRNI_DMA_REAL \
+                     ": fewer partitions, fewer engines)")
 
 typedef enum trn_fact {
 #define TRNI_X(id, value, unit, known, where) TRN_FACT_##id,
@@ -150,6 +163,12 @@ typedef enum trn_rule {
     TRN_RULE_NONE = TRN_RULE_COUNT
 } trn_rule;
 
+/* Elements that take fewer cycles than the row says: X(rule, since which generation, per_element, where) */
+#define TRNI_MEASURED_RULES(X)                                                                                         \
+    X(TENSOR_TENSOR, TRN_TRAINIUM2, 1, TRNI_NKIBENCH2 ": rope, F32 in SBUF (Trainium1 takes the 2 of the pages)")      \
+    X(SCALAR_TENSOR_TENSOR, TRN_TRAINIUM2, 1, TRNI_NKIBENCH2 ": adamw, F32 in SBUF")                                   \
+    X(RECIPROCAL, TRN_TRAINIUM1, 1, TRNI_NKIBENCH1 ": silu, 1.2 at most beside what else VectorE does there")
+
 typedef enum trni_clock { TRNI_CLOCK_VECTOR, TRNI_CLOCK_SCALAR, TRNI_CLOCK_GPSIMD } trni_clock;
 
 typedef struct trn_engine_rule {
@@ -177,6 +196,7 @@ struct trn_engine_work {
     bool zero;      /* memset: to 0 */
     bool registers; /* the result of a reduction is written out by a second instruction */
     bool dependent; /* reads what the instruction right before it wrote, or both are short */
+    bool measured;  /* what device profiles say goes before the pages: every instruction pays for its start */
 };
 
 /* ---- speed-ups ---- */
@@ -204,6 +224,8 @@ typedef struct trn_dma_work {
     bool transpose, from_sbuf;
     bool compute;            /* sums on the way */
     bool software, hardware; /* who makes the descriptors; neither: they lie ready */
+    bool measured;           /* at the rate that device profiles show, where there are some */
+    double partitions;       /* of SBUF that it reaches; matters there */
 } trn_dma_work;
 
 typedef struct trn_dma_cost {
@@ -311,6 +333,34 @@ TRN_API const trn_engine_rule *trn_engine_rule_of(trn_rule rule)
     return (unsigned)rule < TRN_RULE_COUNT ? &table[(unsigned)rule] : NULL;
 }
 
+/* ---- what device profiles say ---- */
+
+/* Cycles of all elements: a faster mode of the pages is not slowed down. */
+TRNI_FN double trni_measured_streaming(const trn_engine_work *work, double documented)
+{
+    const struct {
+        trn_rule rule;
+        trn_generation since;
+        double per_element;
+    } row[] = {
+#define TRNI_X(id, since, per_element, where) { TRN_RULE_##id, since, per_element },
+        TRNI_MEASURED_RULES(TRNI_X)
+#undef TRNI_X
+    };
+    double least = documented;
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (row[i].rule == work->rule && trni_work_since(work, row[i].since))
+            least = fmin(least, work->elements * row[i].per_element * (work->far_stride ? 2 : 1));
+    return least;
+}
+
+/* Cycles before the first element. */
+TRNI_FN double trni_measured_start(const trn_engine_rule *rule, double hz)
+{
+    if (rule->clock == TRNI_CLOCK_GPSIMD) return 0;
+    return ceil(trni_fact(rule->clock == TRNI_CLOCK_VECTOR ? TRN_FACT_START_VECTOR : TRN_FACT_START_SCALAR) * hz);
+}
+
 /* ---- the answer ---- */
 
 TRN_API trn_status trn_engine_cycles(const trn_engine_work *work, trn_engine_cost *cost)
@@ -322,12 +372,16 @@ TRN_API trn_status trn_engine_cycles(const trn_engine_work *work, trn_engine_cos
         !(work->more_cycles >= 0 && work->more_cycles < HUGE_VAL))
         return TRN_EINVAL;
     const double stride = work->far_stride ? 2 : 1;
-    const double streaming = work->elements * rule->per_element * stride / rule->speed_up(work);
+    double streaming = work->elements * rule->per_element * stride / rule->speed_up(work);
+    if (work->measured) streaming = trni_measured_streaming(work, streaming);
     const double hz[] = { core->vector_clock_hz, core->scalar_clock_hz, core->gpsimd_clock_hz };
     cost->rule = rule;
     cost->cycles = fmax(rule->minimum, ceil(streaming)) + rule->fixed + work->more_cycles;
     if (work->registers) cost->cycles += trni_fact(TRN_FACT_REGISTERS);
-    if (work->dependent && rule->clock != TRNI_CLOCK_GPSIMD) cost->cycles += trni_fact(TRN_FACT_DEPENDENT);
+    if (work->measured)
+        cost->cycles += trni_measured_start(rule, hz[rule->clock]);
+    else if (work->dependent && rule->clock != TRNI_CLOCK_GPSIMD)
+        cost->cycles += trni_fact(TRN_FACT_DEPENDENT);
     cost->seconds = cost->cycles / hz[rule->clock];
     return TRN_OK;
 }
@@ -351,7 +405,10 @@ TRN_API trn_status trn_dma_seconds(const trn_dma_work *work, trn_dma_cost *cost)
     cost->latency_known = trni_core_source_of(core, "dma_latency_s");
     if (work->bytes == 0) return TRN_OK;
     const double run = fmax(1, fmin(work->transpose ? most : work->run_bytes, most));
-    const double rate = core->dma_engine_bytes_per_s * trni_dma_share(work);
+    const bool known = work->measured && core->generation == TRN_TRAINIUM2;
+    const double reach = work->partitions > 0 && work->partitions <= 64 ? trni_fact(TRN_FACT_HALF_REACH) : 1;
+    const double engine = known ? trni_fact(TRN_FACT_COPIES) * reach : core->dma_engine_bytes_per_s;
+    const double rate = engine * trni_dma_share(work);
     cost->descriptors = ceil(work->bytes / run);
     const double each = fmax(run, trni_fact(TRN_FACT_SMALLEST));
     cost->latency_s = core->dma_latency_s;

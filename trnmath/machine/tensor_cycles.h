@@ -265,14 +265,6 @@ TRNI_FN int trni_parts(int all, int smallest, double used)
 
 /* ---- an engine that warms up ---- */
 
-/* Zero is cold. Time counts from the first instruction. */
-typedef struct trni_throttle {
-    double warm_s;        /* at work since it was cold, at most the warm-up time */
-    double now_s, busy_s; /* within the present window: how far, and how much of it at work */
-    double elapsed_s;     /* before the present window */
-    double colder;        /* how often it became cold again */
-} trni_throttle;
-
 TRNI_FN double trni_throttle_s(const trni_throttle *t) { return t->elapsed_s + t->now_s; }
 
 /* Seconds of work at full speed that a cold engine has done after t seconds: its rate grows from tensor_cold_rate to 1.

@@ -18,13 +18,13 @@
 /* What a core is asked: numerics are parsed into `parsed`. 0, or -1 and a sentence. */
 static int core_options(PyObject *options, trn_core_args *a, trn_numerics *parsed, long long *events, int *no_races)
 {
-    static char *names[] = { "generation", "numerics", "rounding", "seed", "events", "no_poison", "no_races", NULL };
+    static char *names[] = { "generation", "numerics", "rounding", "seed", "events", "no_poison", "no_races", "pace", NULL };
     int generation = 2, no_poison = 0; /* 1, 2, 3, as the caller counts */
-    const char *numerics = NULL, *rounding = NULL;
+    const char *numerics = NULL, *rounding = NULL, *pace = "measured";
     unsigned long long seed = 0;
     PyObject *none = PyTuple_New(0);
-    const int good = none && PyArg_ParseTupleAndKeywords(none, options, "|izzKLpp", names, &generation, &numerics,
-                                                         &rounding, &seed, events, &no_poison, no_races);
+    const int good = none && PyArg_ParseTupleAndKeywords(none, options, "|izzKLpps", names, &generation, &numerics,
+                                                         &rounding, &seed, events, &no_poison, no_races, &pace);
     Py_XDECREF(none);
     if (!good) return -1;
     if (generation < 1 || generation > 3) {
@@ -41,6 +41,11 @@ static int core_options(PyObject *options, trn_core_args *a, trn_numerics *parse
         return -1;
     }
     if (numerics) a->numerics = parsed;
+    a->pace = strcmp(pace, "documented") ? TRN_PACE_MEASURED : TRN_PACE_DOCUMENTED;
+    if (a->pace == TRN_PACE_MEASURED && strcmp(pace, "measured")) {
+        refuse("pace '%s': there are measured and documented", pace);
+        return -1;
+    }
     if (rounding) a->rounding = trn_round_from_text(rounding);
     if (rounding && (int)a->rounding >= TRN_ROUNDING_COUNT) {
         refuse("rounding '%s': there are nearest_even, stochastic, toward_zero, toward_positive, toward_negative and "
