@@ -42,6 +42,8 @@
  * CONTENTS
  *   core/core_state.h: one NeuronCore: its memory and tiles, its clocks, and the first thing that went wrong.
  *     trn_core, trn_core_args, trn_core_memory_bytes, trn_core_begin, trn_core_end
+ *     trn_pace                         what its clock believes: pages, or profiles of devices
+ *     trn_core_step, trn_core_steps    when each instruction was ready, began and was done
  *     trn_core_status                  the first failure
  *     trn_core_sbuf, trn_core_psum     a tile [P, F]
  *     trn_core_tile_args, trn_core_tile   any tile: more axes, other partitions

@@ -34,12 +34,13 @@
 
 #include "trn_base.h"
 
-enum { TRN_TRACE_TRACKS = 16, TRN_TRACE_NAME = 32, TRN_TRACE_TEXT = 88 };
+enum { TRN_TRACE_TRACKS = 16, TRN_TRACE_NAME = 32, TRN_TRACE_TEXT = 88, TRN_TRACE_WHERE = 64 };
 
 typedef struct trn_trace_event {
     int track;
     char name[TRN_TRACE_NAME];
-    char text[TRN_TRACE_TEXT]; /* whatever else there is to say */
+    char text[TRN_TRACE_TEXT];   /* whatever else there is to say */
+    char where[TRN_TRACE_WHERE]; /* in the caller's program; empty: he did not say */
     double start_s, duration_s;
 } trn_trace_event;
 
@@ -51,6 +52,7 @@ typedef struct trn_trace {
     int tracks;
     const char *const *names; /* [tracks], in place of track: for more tracks than that has */
     const char *title;        /* optional */
+    const char *where;        /* optional: "kernel.py:12", of the events that come */
 } trn_trace;
 
 /* Names and texts are copied, and cut to length. */
@@ -96,6 +98,7 @@ TRN_API void trn_trace_add(trn_trace *trace, int track, const char *name, double
     e->track = track;
     trni_copy_text(e->name, sizeof e->name, name);
     trni_copy_text(e->text, sizeof e->text, text);
+    trni_copy_text(e->where, sizeof e->where, trace->where ? trace->where : "");
     e->start_s = start_s;
     e->duration_s = duration_s;
 }
@@ -279,6 +282,8 @@ TRN_API void trn_trace_json(trn_trace *trace, trn_trace_write *write, void *user
         trni_text_put(&t, "\",\"pid\":1,\"tid\":%d,\"ts\":%.6f,\"dur\":%.6f,\"args\":{\"text\":\"", e->track + 1,
                       start_us, end_us - start_us);
         trni_text_escaped(&t, e->text, false);
+        if (e->where[0]) trni_text_put(&t, "\",\"where\":\"");
+        trni_text_escaped(&t, e->where, false);
         trni_text_put(&t, "\"}}");
     }
     trni_text_put(&t, "\n]}\n");

@@ -394,6 +394,7 @@ TRNI_DRIVER trn_status trni_issue_time_engine(trni_issue *issue)
     double ready_s = trni_issue_ready(issue);
     for (int i = 0; i < 2; i++)
         if (port[i]) ready_s = fmax(ready_s, *port[i]);
+    issue->ready_s = ready_s;
     issue->start_s = fmax(lane->free_s, ready_s);
     const trn_status status =
         issue->engine == TRN_ENGINE_TENSOR ? trni_issue_cost_tensor(issue) : trni_issue_cost_engine(issue);
@@ -473,12 +474,25 @@ TRNI_DRIVER trn_status trni_issue_time_dma(trni_issue *issue)
     work.partitions = trni_issue_partitions(issue);
     if (trn_dma_seconds(&work, &cost))
         return trni_fail(&core->failure, TRN_EINVAL, "compression is %g; no transfer takes that long", work.wire);
-    const double ready_s = trni_issue_descriptors(issue, &cost, trni_issue_ready(issue));
+    issue->ready_s = trni_issue_ready(issue);
+    const double ready_s = trni_issue_descriptors(issue, &cost, issue->ready_s);
     issue->seconds = cost.transfer_s;
     trni_issue_transfer(issue, ready_s + cost.latency_s);
     core->dma_bytes += work.bytes;
     trni_lane_ran(&core->lane[TRN_ENGINE_DMA], issue);
     return TRN_OK;
+}
+
+TRNI_FN void trni_issue_step(const trni_issue *issue)
+{
+    trn_core_steps *all = issue->core->args.steps;
+    if (!all || all->count >= all->capacity) return;
+    trn_core_step *s = &all->step[all->count++];
+    s->ready_s = issue->ready_s;
+    s->start_s = issue->start_s;
+    s->end_s = issue->end_s;
+    s->mark = issue->core->mark;
+    s->engine = issue->engine;
 }
 
 /* ---- one instruction ---- */
@@ -506,7 +520,7 @@ TRNI_FN trn_status trni_core_issue(trn_core *core, int order, trn_status (*run)(
     issue.args = args;
     issue.count = issue.parts = 0;
     issue.poisoned = false;
-    issue.start_s = issue.end_s = issue.cycles = issue.seconds = 0;
+    issue.ready_s = issue.start_s = issue.end_s = issue.cycles = issue.seconds = 0;
     trn_status status = trni_issue_gather(&issue);
     if (!status) {
         trni_issue_engine(&issue);
@@ -524,6 +538,7 @@ TRNI_FN trn_status trni_core_issue(trn_core *core, int order, trn_status (*run)(
     status = issue.engine == TRN_ENGINE_DMA ? trni_issue_time_dma(&issue) : trni_issue_time_engine(&issue);
     if (status) return trni_issue_failed(&issue, status, error);
     trni_issue_note(&issue);
+    trni_issue_step(&issue);
     core->instructions++;
     return TRN_OK;
 }

@@ -39,6 +39,19 @@
  * longest is taken first, as by a compiler that gives a loop several buffers. Numbers never differ. */
 typedef enum trn_pace { TRN_PACE_DOCUMENTED, TRN_PACE_MEASURED, TRN_PACE_COUNT } trn_pace;
 
+/* When an instruction had what it reads and writes, began and was done; mark: the core's, at that time. */
+typedef struct trn_core_step {
+    double ready_s, start_s, end_s;
+    int64_t mark;
+    trn_engine engine;
+} trn_core_step;
+
+/* The caller's room. Steps after the last one that there is room for are left out. */
+typedef struct trn_core_steps {
+    trn_core_step *step; /* [capacity] */
+    int64_t capacity, count;
+} trn_core_steps;
+
 typedef struct trn_core_args {
     trn_generation generation;
     void *memory; /* trn_core_memory_bytes(generation) of them; null = allocated here, and freed by trn_core_end */
@@ -47,6 +60,7 @@ typedef struct trn_core_args {
     trn_rounding rounding;        /* of instructions that name none (nearest even counts as none) */
     uint64_t seed;                /* of instructions with neither seed nor stream: number i draws from stream i */
     trn_trace *trace;             /* optional: gets an event per instruction; tracks are named here */
+    trn_core_steps *steps;        /* optional: gets a step per instruction, in program order */
     bool no_poison;               /* new tiles hold anything, and reads of what nothing has written pass */
     trn_pace pace;
     trn_isa isa;
@@ -82,6 +96,7 @@ typedef struct trn_core {
     trn_numerics numerics;
     trn_error failure;    /* the first one */
     int64_t instructions; /* issued so far */
+    int64_t mark;         /* the caller's: where his program is, for steps */
     trn_vector_state vector_state;
     trn_scalar_state scalar_state;
     trn_gpsimd_state gpsimd_state;

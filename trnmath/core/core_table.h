@@ -35,7 +35,7 @@ typedef struct trni_issue {
     trni_core_operand operand[TRNI_CORE_OPERANDS];
     int parts;     /* of the core's room for views that are used */
     bool poisoned; /* it reads elements that nothing has written, and carries them: core/core_poison.h */
-    double start_s, end_s, cycles, seconds;
+    double ready_s, start_s, end_s, cycles, seconds;
 } trni_issue;
 
 typedef struct trni_part {

@@ -16,6 +16,7 @@
 #include "many.h"
 #include "memory.h"
 #include "objects.h"
+#include "path.h"
 #include "places.h"
 #include "refuse.h"
 #include "views.h"
@@ -161,6 +162,7 @@ static PyMethodDef core_methods[] = {
     { "report", (PyCFunction)core_report, METH_NOARGS, "what it has done, as a dict" },
     { "tiles", (PyCFunction)core_tiles, METH_NOARGS, "the allocations of tiles that there are now" },
     { "trace", (PyCFunction)core_trace, METH_NOARGS, "JSON" },
+    { "path", (PyCFunction)core_path, METH_NOARGS, "what the run waited for" },
     { "indirect", (PyCFunction)core_indirect, METH_VARARGS, "a view whose elements an index tile chooses" },
     { "settle", (PyCFunction)core_settle, METH_NOARGS, "what waits is done" },
     { "written", (PyCFunction)core_written, METH_O, "the caller has filled a tile" },

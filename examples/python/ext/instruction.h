@@ -11,6 +11,7 @@
 
 #include "aside.h"
 #include "objects.h"
+#include "path.h"
 
 /* ---- instructions ---- */
 
@@ -415,7 +416,7 @@ static PyObject *instruction_call(PyObject *callable, PyObject *const *given, si
     }
     core_object *core = instruction_fill(self, given, count, args, &room);
     if (!core) return NULL;
-    if (core->core->watch) place_now(&core->now);
+    if (path_step(core)) return NULL;
     trn_status status;
     Py_BEGIN_ALLOW_THREADS status = self->row->run(core->core, args);
     Py_END_ALLOW_THREADS return instruction_ended(core, status);

@@ -11,6 +11,7 @@
 #include "aside.h"
 #include "hbm.h"
 #include "objects.h"
+#include "path.h"
 #include "pool.h"
 
 /* ---- Core ---- */
@@ -112,6 +113,7 @@ static void core_dealloc(core_object *self)
     free(self->watched);
     for (int i = 0; i < 2; i++) free(self->aside[i].ended);
     free(self->trace.event);
+    path_free(self->path);
     Py_XDECREF(self->observer);
     Py_XDECREF(self->pending);
     for (int i = 0; i < 2; i++) free(self->placed[i]);

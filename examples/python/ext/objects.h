@@ -33,6 +33,8 @@ typedef struct aside {
     struct owner *outside;     /* a list */
 } aside;
 
+typedef struct path path; /* path.h */
+
 typedef struct core_object {
     PyObject_HEAD trn_core *core; /* its own, or one of many */
     trn_core own;
@@ -52,7 +54,8 @@ typedef struct core_object {
     int program, programs;    /* of how many that share HBM; 0: it is alone */
     bool apart;               /* they run one after the other */
     bool no_races;            /* nobody asks who of them uses what */
-    place now;                /* the kernel's line that a transfer comes from */
+    place now;                /* the kernel's line that an instruction comes from */
+    path *path;               /* null: nothing has run */
     uint64_t step;            /* calls so far that use tiles: program order */
     aside aside[2];           /* of SBUF and PSUM */
     bool shuffled;            /* a tile went that the call has looked up */

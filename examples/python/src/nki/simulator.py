@@ -17,7 +17,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core, arrays, machine, names, running
 from .record import NKIObject
@@ -33,9 +33,29 @@ _core.inside(INSIDE)
 
 # ---- what a run was ----
 
+class Wait(NamedTuple):
+    """Seconds of the run's longest chain, each of whose instructions waited for the one before: at work, and until a
+    transfer began, of so many instructions of this engine that this line of the kernel asked for."""
+
+    work_s: float
+    latency_s: float
+    instructions: int
+    engine: str
+    file: str
+    line: int
+
+    @property
+    def seconds(self) -> float:
+        return self.work_s + self.latency_s
+
+    def __str__(self) -> str:
+        late = f", {1e6 * self.latency_s:.2f} of them until it begins" if self.latency_s > 0.1 * self.work_s else ""
+        return f"{1e6 * self.seconds:.2f} us of {self.engine}, {self.file}, line {self.line}{late}"
+
+
 class Report:
-    """What a run was: .time_s, .instructions, .engines, .sbuf_high_water, .psum_high_water, .bound of the core that
-    took longest; .cores has one dict for each."""
+    """What a run was: .time_s, .instructions, .engines, .sbuf_high_water, .psum_high_water, .bound, .waits (what would
+    have to change first) of the core that took longest; .cores has one dict for each."""
 
     time_s: float
     instructions: int
@@ -48,6 +68,7 @@ class Report:
     psum_bytes: int
     dma_bytes: float
     bound: str
+    waits: list[Wait]
     generation: int
 
     def __init__(self, reports: list[dict[str, Any]], traces: list[str]) -> None:
@@ -69,6 +90,8 @@ class Report:
                              f"{100 * e['share']:5.1f} % busy")
         lines.append(f"  SBUF {self.sbuf_high_water_partition} bytes of a partition, "
                      f"PSUM {self.psum_high_water_partition}")
+        for n, wait in enumerate(self.waits[:3]):
+            lines.append(f"  {'then' if n else 'first to change'}: {100 * wait.seconds / self.time_s:.0f} %, {wait}")
         return "\n".join(lines)
 
 
@@ -111,7 +134,8 @@ class Launch:
             self.results[rank] = result
 
     def done(self, core: _core.Core) -> None:
-        self.reports.append(core.report() | {"generation": core.generation})
+        waits = sorted((Wait(*one) for one in core.path()), key=lambda w: -w.seconds)
+        self.reports.append(core.report() | {"generation": core.generation, "waits": waits})
         if core.traced:
             self.traces.append(core.trace())
 
@@ -227,10 +251,10 @@ def _together(ranks: int, programs: int, options: dict[str, Any]) -> _core.Cores
 
 def _core_options(generation: int | str | None = None, platform_target: str | None = None, numerics: str | None = None,
                   rounding: str | None = None, seed: int = 0, trace: bool = False, no_poison: bool = False,
-                  no_races: bool = False, **_: Any) -> dict[str, Any]:
+                  no_races: bool = False, pace: str = "measured", **_: Any) -> dict[str, Any]:
     return {"generation": machine.generation(platform_target if generation is None else generation),
             "numerics": numerics, "rounding": rounding, "seed": seed, "events": 1 << 18 if trace else 0,
-            "no_poison": no_poison, "no_races": no_races}
+            "no_poison": no_poison, "no_races": no_races, "pace": pace}
 
 
 def make_core(**options: Any) -> _core.Core:
@@ -330,13 +354,15 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 def simulate(kernel: Kernel | Callable[..., Any], generation: int | str | None = None, numerics: str | None = None,
              rounding: str | None = None, seed: int = 0, trace: bool = False, no_poison: bool = False,
-             ranks: int | None = None, no_races: bool = False) -> Kernel:
+             ranks: int | None = None, no_races: bool = False, pace: str = "measured") -> Kernel:
     """nki.simulate(kernel)(...): runs it on a core of this generation (1, 2, 3 for Trainium1, 2, 3, or "trn2"; without
     one on that of machine.py); .report afterwards says how long it took. numerics: settings of trn_numerics.h,
     "chains=1"; rounding: of every cast, "stochastic"; trace: keep a timeline; no_poison: reads of what nothing has
     written pass; no_races: uses of the same HBM by programs that nothing orders pass; ranks: so many logical cores run
-    it at once, for nki.collectives, and a list of their results comes back (nki.per_rank: an argument for each)."""
+    it at once, for nki.collectives, and a list of their results comes back (nki.per_rank: an argument for each); pace: what the
+    clock believes, profiles of devices, or "documented": the pages alone."""
     made = Kernel(kernel.function if isinstance(kernel, Kernel) else kernel, generation=generation, numerics=numerics,
-                  rounding=rounding, seed=seed, trace=trace, no_poison=no_poison, ranks=ranks, no_races=no_races)
+                  rounding=rounding, seed=seed, trace=trace, no_poison=no_poison, ranks=ranks, no_races=no_races,
+                  pace=pace)
     made.grid = kernel.grid if isinstance(kernel, Kernel) else ()
     return made
