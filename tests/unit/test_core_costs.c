@@ -304,5 +304,5 @@ int main(void)
         cmocka_unit_test(instructions_that_follow_at_once),
     };
     const int failed = cmocka_run_group_tests_name("core_costs", tests, NULL, NULL);
-    return failed + core_costs_products() + core_costs_transfers() + core_costs_sums();
+    return failed + core_costs_products() + core_costs_transfers() + core_costs_sums() + core_costs_paces();
 }

@@ -7,5 +7,6 @@
 int core_costs_products(void);
 int core_costs_transfers(void);
 int core_costs_sums(void);
+int core_costs_paces(void);
 
 #endif /* CORE_COSTS_GROUPS_H */

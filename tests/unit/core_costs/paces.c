@@ -1,0 +1,198 @@
+/* core_costs/paces.c - the clock at the measured pace: starts, shared transfers, order, memory, a cold TensorE.
+ * SPDX-License-Identifier: MIT
+ *
+ * Cycles are by hand: those of the pages, less where trn_cost.h has a measured row, and the start of an instruction.
+ */
+#include <math.h>
+
+#include "unit/core_costs/groups.h"
+#include "unit/core_steps.h"
+
+enum { STEPS = 16 };
+
+static trn_core_step step[STEPS];
+static trn_core_steps steps;
+
+static void begin_at(trn_generation generation, trn_pace pace)
+{
+    trn_core_args args = core_args_of(generation);
+    steps.step = step;
+    steps.capacity = STEPS;
+    steps.count = 0;
+    args.pace = pace;
+    args.steps = &steps;
+    assert_int_equal(trn_core_begin(&core, &args), TRN_OK);
+}
+
+static double cycles_of(trn_engine engine)
+{
+    trn_core_report report;
+    fine();
+    trn_core_report_of(&core, &report);
+    return report.engine[engine].cycles;
+}
+
+static void instructions_pay_for_their_start(void **state)
+{
+    (void)state;
+    const double vector2 = ceil(100e-9 * 0.96e9), scalar2 = 250e-9 * 1.2e9, vector1 = 100e-9 * 1.12e9;
+    begin_at(TRN_TRAINIUM2, TRN_PACE_MEASURED);
+    set(tile("t", 128, 512), 1);
+    assert_true(cycles_of(TRN_ENGINE_VECTOR) == 512 + vector2);
+    begin_at(TRN_TRAINIUM2, TRN_PACE_MEASURED);
+    const trn_activation_args exp = { .dst = sbuf(TRN_F32, 512), .src = sbuf(TRN_F32, 512), .op = TRN_ACT_EXP };
+    trn_core_activation(&core, &exp);
+    assert_true(fabs(cycles_of(TRN_ENGINE_SCALAR) - (512 + scalar2)) < 1e-9);
+    for (trn_generation g = TRN_TRAINIUM1; g <= TRN_TRAINIUM2; g = (trn_generation)(g + 1)) {
+        begin_at(g, TRN_PACE_MEASURED); /* one F32 element of each a cycle from Trainium2 on */
+        const trn_tensor_tensor_args add = {
+            .dst = sbuf(TRN_F32, 512), .data1 = sbuf(TRN_F32, 512), .data2 = sbuf(TRN_F32, 512), .op = TRN_ALU_ADD
+        };
+        trn_core_tensor_tensor(&core, &add);
+        assert_true(fabs(cycles_of(TRN_ENGINE_VECTOR) - (g == TRN_TRAINIUM1 ? 1024 + vector1 : 512 + vector2)) < 1.01);
+        begin_at(g, TRN_PACE_MEASURED);
+        const trn_reciprocal_args turn = { .dst = sbuf(TRN_F32, 512), .data = sbuf(TRN_F32, 512) };
+        trn_core_reciprocal(&core, &turn);
+        assert_true(fabs(cycles_of(TRN_ENGINE_VECTOR) - 512 - (g == TRN_TRAINIUM1 ? vector1 : vector2)) < 1.01);
+    }
+}
+
+static void transfers_run_at_the_measured_rate(void **state)
+{
+    (void)state;
+    trn_dma_work work = { .generation = TRN_TRAINIUM2, .bytes = 1 << 20, .run_bytes = 8192, .measured = true };
+    trn_dma_cost cost;
+    const struct {
+        trn_generation generation;
+        double partitions, rate;
+    } row[] = { { TRN_TRAINIUM2, 128, 25.5e9 },
+                { TRN_TRAINIUM2, 0, 25.5e9 }, /* HBM to HBM */
+                { TRN_TRAINIUM2, 64, 0.72 * 25.5e9 },
+                { TRN_TRAINIUM1, 64, 17e9 }, /* nothing was measured there */
+                { TRN_TRAINIUM3, 128, 33e9 } };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        work.generation = row[i].generation;
+        work.partitions = row[i].partitions;
+        assert_int_equal(trn_dma_seconds(&work, &cost), TRN_OK);
+        assert_true(fabs(cost.transfer_s - (1 << 20) / (16 * row[i].rate)) < 1e-15);
+    }
+}
+
+/* VectorE waits for ScalarE, and has something else to do, which comes later in the program. */
+static void what_is_ready_runs_first(void **state)
+{
+    (void)state;
+    for (int pace = 0; pace < TRN_PACE_COUNT; pace++) {
+        begin_at(TRN_TRAINIUM2, (trn_pace)pace);
+        const trn_tensor a = sbuf(TRN_F32, 2048), b = sbuf(TRN_F32, 2048), c = sbuf(TRN_F32, 512);
+        const trn_activation_args exp = { .dst = a, .src = a, .op = TRN_ACT_EXP };
+        trn_core_activation(&core, &exp);
+        copy(b, a, TRN_ENGINE_VECTOR);
+        set(c, 1);
+        fine();
+        assert_int_equal(steps.count, 3);
+        assert_true(step[1].ready_s == step[0].end_s && step[1].start_s == step[0].end_s);
+        assert_true(step[2].start_s == (pace == TRN_PACE_MEASURED ? 0 : step[1].end_s));
+        assert_true(step[2].ready_s == 0 && step[2].engine == TRN_ENGINE_VECTOR);
+    }
+}
+
+/* A long transfer leaves the gap before a later one, which it fills from both sides. */
+static void transfers_share_the_engines(void **state)
+{
+    (void)state;
+    trni_channel c;
+    double from;
+    memset(&c, 0, sizeof c);
+    assert_true(trni_channel_place(&c, 10, 5) == 10);
+    assert_true(trni_channel_piece(&c, 4, 8, &from) == 6 && from == 4);
+    assert_true(trni_channel_piece(&c, 4, 2, &from) == 2 && from == 15);
+    assert_int_equal(c.stretches, 1);
+    assert_true(c.taken[0].from_s == 4 && c.taken[0].to_s == 17);
+    assert_true(trni_channel_piece(&c, 20, 1, &from) == 1 && from == 20);
+    assert_true(trni_channel_piece(&c, 16, 9, &from) == 3 && from == 17);
+}
+
+/* Rows 0, 4, 8 ... of HBM and rows 1, 5, 9 ...: neither store waits for the other; rows 0 to 3 of each four meet both. */
+static void rows_between_rows_do_not_wait(void **state)
+{
+    (void)state;
+    static float out[512 * 64];
+    begin_at(TRN_TRAINIUM2, TRN_PACE_DOCUMENTED);
+    const trn_tensor all = trn_core_hbm(&core, "out", trn_tensor_2d(TRN_F32, out, 512, 64)), t = sbuf(TRN_F32, 64);
+    trn_tensor rows[3];
+    for (int i = 0; i < 3; i++) {
+        rows[i] = trn_tensor_slice(all, 0, i == 2 ? 0 : i, 128);
+        rows[i].stride[0] = 4 * 64;
+        rows[i].stride[1] = 1;
+    }
+    rows[2] = trn_tensor_slice(all, 0, 0, 128);
+    for (int i = 0; i < 3; i++) move(rows[i], t);
+    fine();
+    assert_true(step[0].ready_s == 0 && step[1].ready_s == 0);
+    assert_true(step[2].ready_s == fmax(step[0].end_s, step[1].end_s));
+}
+
+/* As many tiles as fit have places of their own before one is used a second time. */
+static void memory_rotates(void **state)
+{
+    (void)state;
+    for (int pace = 0; pace < TRN_PACE_COUNT; pace++) {
+        begin_at(TRN_TRAINIUM2, (trn_pace)pace);
+        const char *first = NULL;
+        int places = 0;
+        for (int i = 0; i < 8; i++) {
+            const size_t mark = trn_core_mark(&core);
+            const trn_tensor t = trn_core_sbuf(&core, "t", TRN_F32, 128, 10 * 1024); /* 40 of 224 KiB */
+            if (!first) first = (const char *)t.data;
+            places += i == 0 || (const char *)t.data != first;
+            trn_core_release(&core, mark);
+        }
+        fine();
+        assert_int_equal(places, pace == TRN_PACE_MEASURED ? 7 : 1); /* five, and then the first one again */
+    }
+}
+
+/* 853 ns at full speed: a cold engine takes longer, and one that has been at work for long does not. */
+static void a_cold_engine_is_slow(void **state)
+{
+    (void)state;
+    for (int pace = 0; pace < TRN_PACE_COUNT; pace++) {
+        begin_at(TRN_TRAINIUM2, (trn_pace)pace);
+        const trn_tensor a = sbuf(TRN_F32, 128), b = sbuf(TRN_F32, 512), sum = psum(TRN_F32, 512);
+        for (int i = 0; i < 12; i++) {
+            const trn_nc_matmul_args args = { .dst = sum, .stationary = a, .moving = b };
+            trn_core_nc_matmul(&core, &args);
+        }
+        fine();
+        const double cold = step[0].end_s - step[0].start_s, warm = step[11].end_s - step[11].start_s;
+        assert_true(pace == TRN_PACE_MEASURED ? cold > 1.5 * 2048 / 2.4e9 : cold < 1.1 * 2048 / 2.4e9);
+        assert_true(fabs(warm - 2048 / 2.4e9) < 1e-12);
+    }
+}
+
+static void other_paces_are_refused(void **state)
+{
+    (void)state;
+    trn_error error;
+    trn_core_args args = core_args_of(TRN_TRAINIUM2);
+    args.pace = (trn_pace)7;
+    args.error = &error;
+    assert_int_equal(trn_core_begin(&core, &args), TRN_EINVAL);
+    assert_string_equal(error.text, "pace is 7, not a pace");
+}
+
+int core_costs_paces(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(instructions_pay_for_their_start),
+        cmocka_unit_test(transfers_run_at_the_measured_rate),
+        cmocka_unit_test(what_is_ready_runs_first),
+        cmocka_unit_test(transfers_share_the_engines),
+        cmocka_unit_test(rows_between_rows_do_not_wait),
+        cmocka_unit_test(memory_rotates),
+        cmocka_unit_test(a_cold_engine_is_slow),
+        cmocka_unit_test(other_paces_are_refused),
+    };
+    return cmocka_run_group_tests_name("core_costs/paces", tests, NULL, NULL);
+}
