@@ -316,7 +316,7 @@ static void visit(const trni_memory *m, const trn_tensor *t, unsigned char *map,
 static trni_rect around(const trni_memory *m, const trn_tensor *t)
 {
     const int64_t bytes = (int64_t)trn_format_bytes(t->format), at = (int64_t)((char *)t->data - m->base);
-    trni_rect r = { at / m->pitch, at / m->pitch + t->shape[0], at % m->pitch, at % m->pitch + bytes };
+    trni_rect r = { at / m->pitch, at / m->pitch + t->shape[0], at % m->pitch, at % m->pitch + bytes, 0, 0 };
     for (int i = 1; i < t->rank; i++) r.b_end += (t->shape[i] - 1) * t->stride[i] * bytes;
     return r;
 }

@@ -59,7 +59,8 @@ int main(int count, char **word)
 {
     static float a[K * M], b[K * N], out[M * N];
     static trn_core core;
-    const trn_core_args args = { .generation = (trn_generation)(TRN_TRAINIUM1 - 1 + (count > 1 ? atoi(word[1]) : 2)) };
+    const trn_core_args args = { .generation = (trn_generation)(TRN_TRAINIUM1 - 1 + (count > 1 ? atoi(word[1]) : 2)),
+                                 .pace = TRN_PACE_MEASURED };
     const char *why;
     trn_core_report report;
     fill(a, K * M, 1);
