@@ -216,12 +216,14 @@ UNIFORM = [
 ]
 FIXED_END = {"SIN": D("3.25"), "ARCTAN": D("1.75"), ("EXP", "inf"): D("88.75")}
 
-# Power laws: eight buckets an octave over one or two octaves; the rest follows by exact scaling.
+# Power laws: 2^k buckets an octave over one or two octaves; the rest follows by exact scaling. The last one is rsqrt
+# as device errors have it.
 POWER = [
-    ("RECIPROCAL", lambda a: div(ONE, a), 1),
-    ("SQRT", root, 2),
-    ("RSQRT", lambda a: div(ONE, root(a)), 2),
-    ("LOG", ln, 1),
+    ("RECIPROCAL", lambda a: div(ONE, a), 1, 3),
+    ("SQRT", root, 2, 3),
+    ("RSQRT", lambda a: div(ONE, root(a)), 2, 3),
+    ("LOG", ln, 1, 3),
+    ("RSQRT", lambda a: div(ONE, root(a)), 2, 2),
 ]
 
 
@@ -310,11 +312,12 @@ def layouts():
 
 def powers():
     lines = []
-    for name, f, octaves in POWER:
-        lines.append("X(%s, %d, %d)" % (name, octaves, len(rows)))
-        for i in range(8 * octaves):
-            octave, place_in_it = divmod(i, 8)
-            centre = (8 + place_in_it + D("0.5")) / 8 * 2 ** octave
+    for name, f, octaves, log2_buckets in POWER:
+        each = 2 ** log2_buckets
+        lines.append("X(%s, %d, %d, %d)" % (name, octaves, len(rows), log2_buckets))
+        for i in range(each * octaves):
+            octave, place_in_it = divmod(i, each)
+            centre = (each + place_in_it + D("0.5")) / each * 2 ** octave
             rows.append(tuple(rounded(a) for a in jet(f, 60, centre)))
     return lines
 
@@ -332,7 +335,7 @@ HEAD = """\
  *     TRNI_ACT_LAYOUTS    X(function, symmetry, positive side, negative side), a side being six words: its end, what
  *                         is beyond it, that value's bits, its first row, and from which bucket on (0 = none) its rows
  *                         stand where another function's equal ones do
- *     TRNI_ACT_POWERS     X(function, octaves, first row): eight buckets an octave, from 1 on
+ *     TRNI_ACT_POWERS     X(function, octaves, first row, k): 2^k buckets an octave, from 1 on
  *     trni_act_words      the coefficients
  *
  * Uniform layouts have buckets of 0.25 from 0.25 on and one an octave below that. They end where the function, in
@@ -340,8 +343,8 @@ HEAD = """\
  * from zero on each side.
  *
  * KNOWN FROM: the functions' definitions. That the engine's coefficients are Taylor's about a bucket's centre:
- *     `measured` for exp and reciprocal (errors published for Trainium1 and 2), `documented` for sin beyond its range
- *     (NKI, supported activation functions); `assumed` for the others, and the ends are `assumed` for all.
+ *     `measured` for exp, reciprocal and the second rsqrt (errors published for Trainium1 and 2), `documented` for sin
+ *     beyond its range (NKI, supported activation functions); `assumed` for the others, and all ends are `assumed`.
  */
 #ifndef TRNI_ENGINE_ACT_DATA_H
 #define TRNI_ENGINE_ACT_DATA_H

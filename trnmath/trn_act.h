@@ -237,7 +237,7 @@ TRNI_FN trn_act_table trni_act_uniform(const trni_act_layout *l)
     return t;
 }
 
-TRNI_FN trn_act_table trni_act_power(trn_act op, int octaves, int first)
+TRNI_FN trn_act_table trni_act_power(trn_act op, int octaves, int first, int log2_buckets)
 {
     const bool reciprocal = op == TRN_ACT_RECIPROCAL, root = op == TRN_ACT_SQRT;
     trn_act_table t = trni_act_table_empty();
@@ -247,11 +247,29 @@ TRNI_FN trn_act_table trni_act_power(trn_act op, int octaves, int first)
                 : op == TRN_ACT_RSQRT ? TRN_ACT_SCALING_RSQRT
                                       : TRN_ACT_SCALING_LOG;
     t.octaves = octaves;
-    t.log2_buckets[0] = t.log2_buckets[1] = 3;
+    t.log2_buckets[0] = t.log2_buckets[1] = (uint8_t)log2_buckets;
     t.positive.first = first;
     t.at_zero = trni_float(root ? 0 : op == TRN_ACT_LOG ? TRNI_F32_SIGN | TRNI_F32_INF : TRNI_F32_INF);
     t.at_infinity = trni_float(root || op == TRN_ACT_LOG ? TRNI_F32_INF : 0);
     return t;
+}
+
+/* Power laws by 2^log2_buckets an octave, 0: as many as the function has by default. Without buckets: none has. */
+TRNI_FN trn_act_table trni_act_power_of(trn_act op, int log2_buckets)
+{
+#define TRNI_X(op, octaves, first, log2_buckets) { TRN_ACT_##op, octaves, first, log2_buckets },
+    static const struct {
+        trn_act op;
+        int octaves, first, log2_buckets;
+    } power[] = { TRNI_ACT_POWERS(TRNI_X) };
+#undef TRNI_X
+    for (size_t i = 0; i < sizeof power / sizeof *power; i++)
+        if (power[i].op == op && (!log2_buckets || power[i].log2_buckets == log2_buckets))
+            return trni_act_power(op, power[i].octaves, power[i].first, power[i].log2_buckets);
+    trn_act_table none = trni_act_table_empty();
+    none.bucket = NULL;
+    none.buckets = 0;
+    return none;
 }
 
 TRN_API trn_act_table trn_act_table_of(trn_act op)
@@ -264,20 +282,9 @@ TRN_API trn_act_table trn_act_table_of(trn_act op)
       { value0, value1 } },
     static const trni_act_layout layout[] = { TRNI_ACT_LAYOUTS(TRNI_X) };
 #undef TRNI_X
-#define TRNI_X(op, octaves, first) { TRN_ACT_##op, octaves, first },
-    static const struct {
-        trn_act op;
-        int octaves, first;
-    } power[] = { TRNI_ACT_POWERS(TRNI_X) };
-#undef TRNI_X
     for (size_t i = 0; i < sizeof layout / sizeof *layout; i++)
         if (layout[i].op == op) return trni_act_uniform(&layout[i]);
-    for (size_t i = 0; i < sizeof power / sizeof *power; i++)
-        if (power[i].op == op) return trni_act_power(op, power[i].octaves, power[i].first);
-    trn_act_table none = trni_act_table_empty();
-    none.bucket = NULL;
-    none.buckets = 0;
-    return none;
+    return trni_act_power_of(op, 0);
 }
 
 /* ---- checking one ---- */

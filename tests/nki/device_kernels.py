@@ -20,8 +20,8 @@ def draws(*shapes, seed=42):
     return [rng.normal(size=shape).astype(F32) for shape in shapes]
 
 
-def run(kernel, *args):
-    made = simulate(kernel)
+def run(kernel, *args, rsqrt_buckets=8):
+    made = simulate(kernel, numerics=f"rsqrt_buckets={rsqrt_buckets}")
     got = made(*args)
     return made.report, got
 
@@ -57,7 +57,7 @@ def rope_kernel(x, cos, sin, width):
 
 
 def rope(width):
-    x, c, s = draws((128, 16384), (64, 16384), (64, 16384))
+    x, c, s = draws((128, 8192), (64, 8192), (64, 8192))
     report, got = run(rope_kernel, x, c, s, width)
     return report, got, np.concatenate([x[:64] * c - x[64:] * s, x[64:] * c + x[:64] * s])
 
@@ -150,9 +150,9 @@ def norm_first_kernel(x, w, z, g, split):
     return out
 
 
-def norm_first(split):
+def norm_first(split, rsqrt_buckets):
     x, w, z, g = draws((128, 1024), (1024, 512), (128, 1024), (1, 1024))
-    report, got = run(norm_first_kernel, x, w, z, g, split)
+    report, got = run(norm_first_kernel, x, w, z, g, split, rsqrt_buckets=rsqrt_buckets)
     y = x + z
     t = np.sum(np.divide(np.square(y), F32(1024)), axis=-1, keepdims=True) + F32(1e-5)
     return report, got, (y / np.sqrt(t) * g) @ w
@@ -171,9 +171,9 @@ def norm_last_kernel(x, w, z, g, split):
     return out
 
 
-def norm_last(split):
+def norm_last(split, rsqrt_buckets):
     x, w, z, g = draws((128, 2048), (2048, 2048), (128, 2048), (1, 2048))
-    report, got = run(norm_last_kernel, x, w, z, g, split)
+    report, got = run(norm_last_kernel, x, w, z, g, split, rsqrt_buckets=rsqrt_buckets)
     y = x @ w + z
     return report, got, y * g / np.sqrt(np.mean(y ** 2, axis=-1, keepdims=True) + F32(1e-5))
 
@@ -193,7 +193,7 @@ def swiglu_kernel(x, up, down, gate, split):
 
 
 def swiglu(split):
-    x, up, down, gate = draws((128, 1024), (1024, 3072), (3072, 512), (1024, 3072))
+    x, up, down, gate = draws((128, 1024), (1024, 1536), (1536, 512), (1024, 1536))
     report, got = run(swiglu_kernel, x, up, down, gate, split)
     opened = x @ gate
     return report, got, (opened / (1 + np.exp(-opened)) * (x @ up)) @ down

@@ -10,7 +10,7 @@
  *     TRNI_ACT_LAYOUTS    X(function, symmetry, positive side, negative side), a side being six words: its end, what
  *                         is beyond it, that value's bits, its first row, and from which bucket on (0 = none) its rows
  *                         stand where another function's equal ones do
- *     TRNI_ACT_POWERS     X(function, octaves, first row): eight buckets an octave, from 1 on
+ *     TRNI_ACT_POWERS     X(function, octaves, first row, k): 2^k buckets an octave, from 1 on
  *     trni_act_words      the coefficients
  *
  * Uniform layouts have buckets of 0.25 from 0.25 on and one an octave below that. They end where the function, in
@@ -18,8 +18,8 @@
  * from zero on each side.
  *
  * KNOWN FROM: the functions' definitions. That the engine's coefficients are Taylor's about a bucket's centre:
- *     `measured` for exp and reciprocal (errors published for Trainium1 and 2), `documented` for sin beyond its range
- *     (NKI, supported activation functions); `assumed` for the others, and the ends are `assumed` for all.
+ *     `measured` for exp, reciprocal and the second rsqrt (errors published for Trainium1 and 2), `documented` for sin
+ *     beyond its range (NKI, supported activation functions); `assumed` for the others, and all ends are `assumed`.
  */
 #ifndef TRNI_ENGINE_ACT_DATA_H
 #define TRNI_ENGINE_ACT_DATA_H
@@ -46,13 +46,14 @@ enum { TRNI_ACT_LOWEST = -8, TRNI_ACT_OCTAVES = 15 };
     X(SIN, ODD, 3.25f, CUBIC, 0, 3281, 0, 0, 0.0f, CUBIC, 0, 0, 0, 0)                                              \
     X(ARCTAN, ODD, 1.75f, CUBIC, 0, 3300, 0, 0, 0.0f, CUBIC, 0, 0, 0, 0)
 
-#define TRNI_ACT_POWERS(X) \
-    X(RECIPROCAL, 1, 3313) \
-    X(SQRT, 2, 3321)       \
-    X(RSQRT, 2, 3337)      \
-    X(LOG, 1, 3353)
+#define TRNI_ACT_POWERS(X)    \
+    X(RECIPROCAL, 1, 3313, 3) \
+    X(SQRT, 2, 3321, 3)       \
+    X(RSQRT, 2, 3337, 3)      \
+    X(LOG, 1, 3353, 3)        \
+    X(RSQRT, 2, 3361, 2)
 
-enum { TRNI_ACT_ROWS = 3361 };
+enum { TRNI_ACT_ROWS = 3369 };
 
 TRNI_DATA uint64_t trni_act_words[2 * TRNI_ACT_ROWS] = {
     0x3f8000003f800000,0x3e2aaaab3f000000,0x3f80c0903f80c090,0x3e2bab6b3f00c090,0x3f8182423f818242,0x3e2cadae3f018242,
@@ -1175,7 +1176,9 @@ TRNI_DATA uint64_t trni_act_words[2 * TRNI_ACT_ROWS] = {
     0xbd945e023f067532,0xbb61d0863c7592c5,0xbd863e443f020c52,0xbb32ce023c4fdc49,0x3f70f0f13d785186,0x3e8e4931bee2c4a7,
     0x3f5794363e2ff984,0x3e4bd5a7beb58a48,0x3f430c313e8b3ae5,0x3e16f771be949b93,0x3f3216433eb9cec0,0x3de5d18ebe77c5ee,
     0x3f23d70a3ee47fbe,0x3db2f4fcbe51b717,0x3f17b4263f05f397,0x3d8e0fd3be33cc07,0x3f0d3dcb3f183eba,0x3d654ce1be1bda41,
-    0x3f0421083f295169,0x3d3bb8a7be08642a,
+    0x3f0421083f295169,0x3d3bb8a7be08642a,0xbed68a9b3f715bef,0xbe53e48d3e8f0712,0xbe9ec6c13f5a514a,0xbdd1f3c73e2d35ea,
+    0xbe772aab3f48d2ab,0xbd6a01033de42763,0xbe476b713f3af4ba,0xbd0dcf3f3d9f8927,0xbe17b4263f2aaaab,0xbc95d4b13d4a4588,
+    0xbde08b313f1a5fb2,0xbc14756b3cf4f4f0,0xbdaec5f23f0e00d5,0xbba5773d3ca15442,0xbd8d02d23f0432a5,0xbb488c8c3c619e1d,
 };
 
 #endif /* TRNI_ENGINE_ACT_DATA_H */

@@ -133,7 +133,8 @@ TRNI_FN void trni_signature_spec(trni_signature *b, const char *owner, const trn
     X(sr_bits, INTEGER, n->sr_bits)                                                                                    \
     X(sr_where, INTEGER, n->sr_where)                                                                                  \
     X(activation_fused, INTEGER, n->activation_fused)                                                                  \
-    X(reduce_order, INTEGER, n->reduce_order)
+    X(reduce_order, INTEGER, n->reduce_order)                                                                          \
+    X(rsqrt_buckets, INTEGER, n->rsqrt_buckets)
 
 TRNI_COVERS(trn_numerics, TRNI_SIGNATURE_NUMERICS)
 
