@@ -256,7 +256,7 @@ typedef struct trni_field {
     X(sr_where, where, 0, 0, 0, "assumed: the guides speak of every narrowing conversion and leave the DMA open")      \
     X(activation_fused, onoff, 0, 0, 0,                                                                                \
       "measured: an error published for Trn1's exp needs x*scale + bias rounded before the table")                     \
-    X(reduce_order, reduce, 0, 0, 0, "measured: one FP32 chain agrees with a published Trn2 figure, others do not") \
+    X(reduce_order, reduce, 0, 0, 0, "measured: one FP32 chain agrees with a published Trn2 figure, others do not")    \
     X(rsqrt_buckets, buckets, 0, 0, 8,                                                                                 \
       "assumed: as reciprocal; measured: 4 give 1.4799e-5 and 1.463e-5 where two kernels on Trn2 had 1.4799e-5 "       \
       "and 1.4635e-5 (matmul_add_rmsnorm and add_rmsnorm_matmul of NKIBench, seed 42), 8 give 8e-7")

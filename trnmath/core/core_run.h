@@ -414,9 +414,8 @@ TRNI_FN double trni_issue_descriptors(trni_issue *issue, const trn_dma_cost *cos
     trn_core *core = issue->core;
     if (cost->gpsimd_s > 0) {
         trni_lane *lane = &core->lane[TRN_ENGINE_GPSIMD];
-        const double start_s = trni_issue_measured(issue)
-                                   ? trni_channel_place(&lane->order, ready_s, cost->gpsimd_s)
-                                   : fmax(lane->free_s, ready_s);
+        const double start_s = trni_issue_measured(issue) ? trni_channel_place(&lane->order, ready_s, cost->gpsimd_s)
+                                                          : fmax(lane->free_s, ready_s);
         lane->free_s = fmax(lane->free_s, start_s + cost->gpsimd_s);
         lane->busy_s += cost->gpsimd_s;
         lane->cycles += cost->gpsimd_s * core->spec->gpsimd_clock_hz;

@@ -293,7 +293,8 @@ TRNI_DRIVER trn_status trni_core_check(trn_core *core)
     const trn_core_args *a = &core->args;
     trn_error *error = &core->failure;
     if (!core->spec) return trni_fail(error, TRN_EINVAL, "generation is %d, not a generation", (int)a->generation);
-    if ((unsigned)a->pace >= TRN_PACE_COUNT) return trni_fail(error, TRN_EINVAL, "pace is %d, not a pace", (int)a->pace);
+    if ((unsigned)a->pace >= TRN_PACE_COUNT)
+        return trni_fail(error, TRN_EINVAL, "pace is %d, not a pace", (int)a->pace);
     const size_t bytes = trn_core_memory_bytes(a->generation);
     if (a->memory && a->memory_bytes < bytes)
         return trni_fail(error, TRN_ENOSPC, "memory_bytes is %zu; a core of %s takes %zu", a->memory_bytes,

@@ -21,8 +21,8 @@ enum {
     TRNI_POISON = 0xff
 };
 
-/* Partitions [p, p_end) x bytes [b, b_end) of each; in HBM rows of a tensor and bytes of a row. Where step > 0 these are
- * not all rows: of every `step` from p on the first `rows`. */
+/* Partitions [p, p_end) x bytes [b, b_end) of each; in HBM rows of a tensor and bytes of a row. Where step > 0 not all
+ * rows: of every `step` from p on the first `rows`. */
 typedef struct trni_rect {
     int64_t p, p_end, b, b_end;
     int64_t step, rows;

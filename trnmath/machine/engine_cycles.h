@@ -63,10 +63,10 @@
       TRNI_NKIBENCH2 ": rope 80 to 132 ns an instruction, adamw 110; 96 on Trainium1 (AccelOpt)")                      \
     X(START_SCALAR, 250e-9, "s", MEASURED, TRNI_NKIBENCH2 ": silu 300 ns an instruction, rope 210 to 234, adamw 255")  \
     X(COPIES, 25.5e9, "B/s", MEASURED,                                                                                 \
-      TRNI_NKIBENCH2 ": of one DMA engine of Trainium2: silu 409 to 428 GB/s over 16 engines, adamw 414, bmm 405")                    \
+      TRNI_NKIBENCH2 ": of a DMA engine of Trainium2: silu 409 to 428 GB/s of 16, adamw 414, bmm 405")                 \
     X(HALF_REACH, 0.72, "share", MEASURED,                                                                             \
-      TRNI_NKIBENCH2 ": of that rate where a transfer reaches 64 partitions or fewer: rope 291 to 299 GB/s (" TRNI_DMA_REAL \
-                     ": fewer partitions, fewer engines)")
+      TRNI_NKIBENCH2 ": of that where a transfer reaches 64 partitions or fewer: rope 291 to 299 GB/s; " TRNI_DMA_REAL \
+                     " says fewer engines")
 
 typedef enum trn_fact {
 #define TRNI_X(id, value, unit, known, where) TRN_FACT_##id,

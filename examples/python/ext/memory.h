@@ -19,7 +19,8 @@
 /* What a core is asked: numerics are parsed into `parsed`. 0, or -1 and a sentence. */
 static int core_options(PyObject *options, trn_core_args *a, trn_numerics *parsed, long long *events, int *no_races)
 {
-    static char *names[] = { "generation", "numerics", "rounding", "seed", "events", "no_poison", "no_races", "pace", NULL };
+    static char *names[] = { "generation", "numerics", "rounding", "seed", "events",
+                             "no_poison",  "no_races", "pace",     NULL };
     int generation = 2, no_poison = 0; /* 1, 2, 3, as the caller counts */
     const char *numerics = NULL, *rounding = NULL, *pace = "measured";
     unsigned long long seed = 0;

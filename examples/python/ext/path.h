@@ -143,7 +143,8 @@ static path_sum *path_sums(const trn_core *core)
     path_sum *sums = (path_sum *)calloc((PATH_ROWS + 1) * TRN_ENGINE_COUNT, sizeof *sums);
     bool good = sums != NULL;
     for (int e = 0; e < TRN_ENGINE_COUNT; e++) good = path_sort(&order[e], all, e) && good;
-    for (int64_t i = good && order[0].count ? order[0].end[order[0].count - 1].step : -1, left = all->count; i >= 0; left--) {
+    for (int64_t i = good && order[0].count ? order[0].end[order[0].count - 1].step : -1, left = all->count; i >= 0;
+         left--) {
         const trn_core_step *s = &all->step[i];
         const int64_t before = left > 0 ? path_previous(order, core, i) : -1;
         const double from_s = before >= 0 ? all->step[before].end_s : 0;

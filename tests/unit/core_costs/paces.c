@@ -113,7 +113,7 @@ static void transfers_share_the_engines(void **state)
     assert_true(trni_channel_piece(&c, 16, 9, &from) == 3 && from == 17);
 }
 
-/* Rows 0, 4, 8 ... of HBM and rows 1, 5, 9 ...: neither store waits for the other; rows 0 to 3 of each four meet both. */
+/* Rows 0, 4, 8 ... of HBM and rows 1, 5, 9 ...: neither store waits for the other; rows 0 to 127 meet both. */
 static void rows_between_rows_do_not_wait(void **state)
 {
     (void)state;
