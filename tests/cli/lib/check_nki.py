@@ -29,6 +29,11 @@ def run(kernel, *args, **options):
     return result, made.report
 
 
+def line_of(text):
+    with open(__file__, encoding="utf-8") as file:
+        return next(n for n, line in enumerate(file, 1) if line.strip() == text)
+
+
 def refusal(test, kernel, *args, **options):
     with test.assertRaises(nki.Error) as caught:
         run(kernel, *args, **options)
@@ -94,6 +99,32 @@ class SameAsC(unittest.TestCase):
             report.write_trace(file.name)
             events = json.load(file)["traceEvents"]
         self.assertEqual(sum(e.get("name") == "nc_matmul" for e in events), 2)
+        where = {e["args"]["where"] for e in events if e.get("name") == "nc_matmul"}
+        self.assertEqual(where, {f"check_nki.py:{line_of('nisa.nc_matmul(psum, left, right)')}"})
+
+    def test_waits(self):
+        """A chain that nothing runs beside: transfer, activation, transfer; each waits for the one before."""
+        def kernel(x):
+            out, t = nl.ndarray(x.shape, nl.float32, buffer=nl.shared_hbm), nl.ndarray(x.shape, nl.float32)
+            nisa.dma_copy(dst=t, src=x)
+            nisa.activation(dst=t, op=nl.exp, data=t)
+            nisa.activation(dst=nl.ndarray((128, 64), nl.float32), op=nl.exp, data=t[:, 0:64])  # nobody waits for it
+            nisa.dma_copy(dst=out, src=t)
+            return out
+        _, report = run(kernel, filled((128, 4096), 1))
+        self.assertEqual(sorted((w.engine, w.instructions) for w in report.waits),
+                         [("DMA", 1), ("DMA", 1), ("ScalarE", 1)])
+        self.assertAlmostEqual(sum(w.seconds for w in report.waits), report.time_s, delta=1e-12)
+        self.assertEqual({w.file for w in report.waits}, {"check_nki.py"})
+        self.assertEqual([w.latency_s > 1e-6 for w in report.waits], [w.engine == "DMA" for w in report.waits])
+        self.assertIn(f"first to change: {100 * report.waits[0].seconds / report.time_s:.0f} %, ", str(report))
+
+    def test_paces(self):
+        times = [run(product, filled((128, 96), 1), filled((128, 256), 2), pace=p)[1].time_s
+                 for p in ("documented", "measured")]
+        self.assertNotEqual(*times)
+        with self.assertRaisesRegex(nki.Error, "^pace 'warm': there are measured and documented$"):
+            run(product, filled((128, 96), 1), filled((128, 256), 2), pace="warm")
 
 
 # ---- views ----
