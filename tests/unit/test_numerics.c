@@ -40,6 +40,7 @@ static const struct {
     { "sr_where", "engine_writes" },
     { "activation_fused", "off" },
     { "reduce_order", "sequential" },
+    { "rsqrt_buckets", "8" },
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -455,7 +456,7 @@ static void explain_and_parse_agree(void **state)
             assert_string_equal(value, value_of(&again, name));
         }
     }
-    assert_int_equal(55, tried); /* all the values of the fields that have names for them */
+    assert_int_equal(57, tried); /* all the values of the fields that have names for them */
 }
 
 /* ---- illegal values ---- */
@@ -516,6 +517,7 @@ static void illegal_values_are_named(void **state)
     ILLEGAL(sr_bits, -8);
     ILLEGAL(sr_where, (trn_sr_where)2);
     ILLEGAL(reduce_order, (trn_reduce_order)2);
+    ILLEGAL(rsqrt_buckets, 5);
 #undef ILLEGAL
     trn_numerics n = trn_numerics_default(TRN_TRAINIUM2);
     memset(&n.flush_sums, 2, 1); /* a bool that is neither */

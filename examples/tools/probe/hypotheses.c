@@ -68,6 +68,7 @@ const char *const probe_not_probed[][2] = {
     { "sr_where", "it tells engine writes from DMA writes; a matmul is neither a DMA nor free to choose" },
     { "activation_fused", "the Scalar engine's" },
     { "reduce_order", "the Vector engine's" },
+    { "rsqrt_buckets", "the Scalar engine's" },
     { NULL, NULL },
 };
 
