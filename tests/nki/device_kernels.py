@@ -5,6 +5,10 @@ Each function of CASES makes a kernel's inputs, runs it, and returns (report, wh
 binary32 as NKIBench does). Shapes are parts of NKIBench's: fewer rows, columns, heads or iterations, the same lengths
 of sums. SPDX-License-Identifier: MIT
 """
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 import neuronxcc.nki as nki
@@ -15,12 +19,12 @@ from nki import simulate
 F32, BF16 = np.float32, nl.bfloat16
 
 
-def draws(*shapes, seed=42):
+def draws(*shapes: tuple[int, ...], seed: int = 42) -> Any:
     rng = np.random.RandomState(seed)
     return [rng.normal(size=shape).astype(F32) for shape in shapes]
 
 
-def run(kernel, *args, rsqrt_buckets=8):
+def run(kernel: Any, *args: Any, rsqrt_buckets: int = 8) -> Any:
     made = simulate(kernel, numerics=f"rsqrt_buckets={rsqrt_buckets}")
     got = made(*args)
     return made.report, got
@@ -29,7 +33,7 @@ def run(kernel, *args, rsqrt_buckets=8):
 # ---- elementwise ----
 
 @nki.jit
-def silu_kernel(x, width):
+def silu_kernel(x: Any, width: int) -> Any:
     out = nl.ndarray(x.shape, dtype=F32, buffer=nl.shared_hbm)
     for i in nl.affine_range(x.shape[1] // width):
         at = nl.ds(i * width, width)
@@ -37,14 +41,14 @@ def silu_kernel(x, width):
     return out
 
 
-def silu(width):
+def silu(width: int) -> Any:
     x, = draws((128, 28672))
     report, got = run(silu_kernel, x, width)
     return report, got, x / (1 + np.exp(-x))
 
 
 @nki.jit
-def rope_kernel(x, cos, sin, width):
+def rope_kernel(x: Any, cos: Any, sin: Any, width: int) -> Any:
     out = nl.ndarray(x.shape, dtype=F32, buffer=nl.shared_hbm)
     half = x.shape[0] // 2
     for i in nl.affine_range(x.shape[1] // width):
@@ -56,14 +60,14 @@ def rope_kernel(x, cos, sin, width):
     return out
 
 
-def rope(width):
+def rope(width: int) -> Any:
     x, c, s = draws((128, 8192), (64, 8192), (64, 8192))
     report, got = run(rope_kernel, x, c, s, width)
     return report, got, np.concatenate([x[:64] * c - x[64:] * s, x[64:] * c + x[:64] * s])
 
 
 @nki.jit
-def adamw_kernel(theta, g, m, v, width):
+def adamw_kernel(theta: Any, g: Any, m: Any, v: Any, width: int) -> Any:
     out = nl.ndarray(theta.shape, dtype=F32, buffer=nl.shared_hbm)
     for i in nl.affine_range(theta.shape[1] // width):
         at = nl.ds(i * width, width)
@@ -78,7 +82,7 @@ def adamw_kernel(theta, g, m, v, width):
     return out
 
 
-def adamw(width):
+def adamw(width: int) -> Any:
     theta, g, m, v = draws(*[(128, 8 * width)] * 4)
     v = np.abs(v)
     report, got = run(adamw_kernel, theta, g, m, v, width)
@@ -88,18 +92,18 @@ def adamw(width):
 
 # ---- products ----
 
-def halves(x):
+def halves(x: Any) -> Any:
     """A tile of binary32 as the sum of two of BF16."""
     high = nl.copy(x, dtype=BF16)
     return high, nl.copy(nl.subtract(x, high, dtype=F32), dtype=BF16)
 
 
-def turned(x):
+def turned(x: Any) -> Any:
     """[128, 128] with its axes exchanged, in SBUF."""
     return nl.copy(nisa.nc_transpose(x, engine=nisa.tensor_engine))
 
 
-def add_product(acc, a, b, split):
+def add_product(acc: Any, a: Any, b: Any, split: int) -> Any:
     """acc += a.T b: in binary32, or as three products of BF16; `split` may be 4 of them."""
     if not split:
         acc[...] += nisa.nc_matmul(a, b)
@@ -108,7 +112,7 @@ def add_product(acc, a, b, split):
         acc[...] += nisa.nc_matmul(a[x], b[y])
 
 
-def product(rows, weights, split):
+def product(rows: Any, weights: Any, split: int) -> Any:
     """[128, N] of rows [128, K] in SBUF and weights [K, N], which are prepared tiles."""
     acc = nl.zeros((nl.par_dim(128), weights[0][0].shape[1] if split else weights[0].shape[1]), dtype=F32,
                    buffer=nl.psum)
@@ -118,13 +122,13 @@ def product(rows, weights, split):
     return acc
 
 
-def prepared(w, split):
+def prepared(w: Any, split: int) -> Any:
     tiles = [nl.load(w[nl.ds(128 * k, 128), :]) for k in range(w.shape[0] // 128)]
     return [halves(t) for t in tiles] if split else tiles
 
 
 @nki.jit
-def matmul_kernel(x, w, split):
+def matmul_kernel(x: Any, w: Any, split: int) -> Any:
     out = nl.ndarray((x.shape[0], w.shape[1]), dtype=F32, buffer=nl.shared_hbm)
     weights = prepared(w, split)
     for m in nl.affine_range(x.shape[0] // 128):
@@ -133,14 +137,14 @@ def matmul_kernel(x, w, split):
     return out
 
 
-def matmul(rows, k, split):
+def matmul(rows: Any, k: Any, split: int) -> Any:
     x, w = draws((rows, k), (k, 512))
     report, got = run(matmul_kernel, x, w, split)
     return report, got, x @ w
 
 
 @nki.jit
-def norm_first_kernel(x, w, z, g, split):
+def norm_first_kernel(x: Any, w: Any, z: Any, g: Any, split: int) -> Any:
     """rmsnorm(x + z) g, times w."""
     out = nl.ndarray((x.shape[0], w.shape[1]), dtype=F32, buffer=nl.shared_hbm)
     y = nl.add(nl.load(x), nl.load(z))
@@ -150,7 +154,7 @@ def norm_first_kernel(x, w, z, g, split):
     return out
 
 
-def norm_first(split, rsqrt_buckets):
+def norm_first(split: int, rsqrt_buckets: int) -> Any:
     x, w, z, g = draws((128, 1024), (1024, 512), (128, 1024), (1, 1024))
     report, got = run(norm_first_kernel, x, w, z, g, split, rsqrt_buckets=rsqrt_buckets)
     y = x + z
@@ -159,7 +163,7 @@ def norm_first(split, rsqrt_buckets):
 
 
 @nki.jit
-def norm_last_kernel(x, w, z, g, split):
+def norm_last_kernel(x: Any, w: Any, z: Any, g: Any, split: int) -> Any:
     """rmsnorm(x w + z) g."""
     out = nl.ndarray((x.shape[0], w.shape[1]), dtype=F32, buffer=nl.shared_hbm)
     rows, y = nl.load(x), nl.ndarray((nl.par_dim(128), w.shape[1]), dtype=F32, buffer=nl.sbuf)
@@ -171,7 +175,7 @@ def norm_last_kernel(x, w, z, g, split):
     return out
 
 
-def norm_last(split, rsqrt_buckets):
+def norm_last(split: int, rsqrt_buckets: int) -> Any:
     x, w, z, g = draws((128, 2048), (2048, 2048), (128, 2048), (1, 2048))
     report, got = run(norm_last_kernel, x, w, z, g, split, rsqrt_buckets=rsqrt_buckets)
     y = x @ w + z
@@ -179,7 +183,7 @@ def norm_last(split, rsqrt_buckets):
 
 
 @nki.jit
-def swiglu_kernel(x, up, down, gate, split):
+def swiglu_kernel(x: Any, up: Any, down: Any, gate: Any, split: int) -> Any:
     """Only the last product is split."""
     out = nl.ndarray((x.shape[0], down.shape[1]), dtype=F32, buffer=nl.shared_hbm)
     rows = nl.load(x)
@@ -192,7 +196,7 @@ def swiglu_kernel(x, up, down, gate, split):
     return out
 
 
-def swiglu(split):
+def swiglu(split: int) -> Any:
     x, up, down, gate = draws((128, 1024), (1024, 1536), (1536, 512), (1024, 1536))
     report, got = run(swiglu_kernel, x, up, down, gate, split)
     opened = x @ gate
@@ -202,13 +206,13 @@ def swiglu(split):
 
 # ---- softmax ----
 
-def softmax(scores):
+def softmax(scores: Any) -> Any:
     e = nl.exp(nl.subtract(scores, nl.max(scores, axis=[1])))
     return nl.multiply(e, nl.reciprocal(nl.sum(e, axis=[1])))
 
 
 @nki.jit
-def attention_kernel(q, k, v, split, sequence):
+def attention_kernel(q: Any, k: Any, v: Any, split: int, sequence: int) -> Any:
     """q [128, d], k [n, d], v [n, d] or None: softmax(q k.T) v, or the softmax alone."""
     d, n = q.shape[1], k.shape[0]
     out = nl.ndarray((128, n if v is None else d), dtype=F32, buffer=nl.shared_hbm)
@@ -227,25 +231,25 @@ def attention_kernel(q, k, v, split, sequence):
     return out
 
 
-def softmax_of(x):
+def softmax_of(x: Any) -> Any:
     e = np.exp(x - np.max(x, axis=-1, keepdims=True))
     return e / np.sum(e, axis=-1, keepdims=True)
 
 
-def attention(split):
+def attention(split: int) -> Any:
     q, k, v = draws((128, 128), (4096, 128), (4096, 128))
     report, got = run(attention_kernel, q, k, v, split, 128)
     return report, got, softmax_of(q @ k.T / F32(np.sqrt(128))) @ v
 
 
-def bmm_softmax():
+def bmm_softmax() -> Any:
     q, k = draws((128, 64), (4096, 64))
     report, got = run(attention_kernel, q, k, None, 0, 1)
     return report, got, softmax_of(q @ k.T)
 
 
 @nki.jit
-def bmm_kernel(x, w):
+def bmm_kernel(x: Any, w: Any) -> Any:
     """x [128 tiles, 64], w [64, 4096]: one product for each 512 columns, all transposes first."""
     out = nl.ndarray((x.shape[0], w.shape[1]), dtype=F32, buffer=nl.shared_hbm)
     wide, all_rows = nl.load(w), nl.ndarray((nl.par_dim(64), x.shape[0]), dtype=F32, buffer=nl.sbuf)
@@ -263,7 +267,7 @@ def bmm_kernel(x, w):
     return out
 
 
-def bmm():
+def bmm() -> Any:
     x, w = draws((1024, 64), (64, 4096))
     report, got = run(bmm_kernel, x, w)
     return report, got, x @ w
