@@ -3,7 +3,7 @@
  *
  * DOES: asks OpenMP, when compiled with it, how many threads a parallel region may have here: one inside another, and
  *     one in a process that was forked, because OpenMP's threads stay behind (libgomp waits for them for ever). Shares
- *     out loops among them. Keeps libgomp where it is when a shared object that holds this code is closed: its threads
+ *     out loops among them, to one thread where others would keep it waiting. Keeps libgomp where it is when a shared object that holds this code is closed: its threads
  *     live on, and unmapped code under them is a crash (LLVM's ends its threads itself).
  * DOES NOT: start threads itself.
  *
@@ -109,6 +109,66 @@ TRNI_FN int trni_thread(void)
 #define TRNI_PARALLEL(...)
 #define TRNI_PARALLEL_FOR(...)
 #define TRNI_FOR(...)
+#endif
+
+/* ---- a busy machine ----
+ * A region lasts until its last thread is done, and one whose processor another program has is done a time slice late:
+ * two threads were four times slower than one. So regions that come often tell how long their first thread, which has
+ * the largest share, worked and then waited. Where that is longer than it alone would have worked, they have one thread
+ * for a while, which doubles as long as it is so. Bits do not depend on it. */
+
+#if defined(_OPENMP)
+enum { TRNI_PACE_LATE = 1000, TRNI_PACE_GOOD = 20000, TRNI_PACE_LEAST = 10000, TRNI_PACE_MOST = 640000 }; /* us */
+
+typedef struct trni_pace {
+    int64_t until; /* us; atomic */
+    bool held;     /* atomic: who holds it changes the others */
+    int64_t alone, took, pause;
+} trni_pace;
+
+typedef struct trni_team {
+    int threads;
+    int64_t began, worked; /* us */
+} trni_team;
+
+TRNI_FN trni_pace *trni_pace_here(void)
+{
+    static trni_pace pace;
+    return &pace;
+}
+
+TRNI_FN int64_t trni_now_us(void) { return (int64_t)(omp_get_wtime() * 1e6); }
+
+/* Before a region of so many threads: team.threads are worth it. */
+TRNI_FN trni_team trni_team_begin(int threads)
+{
+    trni_team team = { threads, trni_now_us(), 0 };
+    if (team.began < __atomic_load_n(&trni_pace_here()->until, __ATOMIC_RELAXED)) team.threads = 1;
+    return team;
+}
+
+/* In it, by each thread that has done its share. */
+TRNI_FN void trni_team_worked(trni_team *team)
+{
+    if (trni_thread() == 0) team->worked = trni_now_us();
+}
+
+/* After it. */
+TRNI_FN void trni_team_end(const trni_team *team)
+{
+    trni_pace *pace = trni_pace_here();
+    const int64_t now = trni_now_us();
+    if (__atomic_test_and_set(&pace->held, __ATOMIC_ACQUIRE)) return;
+    pace->alone += (team->worked - team->began) * team->threads;
+    pace->took += now - team->began;
+    if (pace->took > TRNI_PACE_LATE && pace->took > pace->alone - pace->alone / 5) {
+        pace->pause = pace->pause ? trni_min64(2 * pace->pause, TRNI_PACE_MOST) : TRNI_PACE_LEAST;
+        __atomic_store_n(&pace->until, now + pace->pause, __ATOMIC_RELAXED);
+        pace->alone = pace->took = 0;
+    } else if (pace->took > TRNI_PACE_GOOD)
+        pace->alone = pace->took = pace->pause = 0;
+    __atomic_clear(&pace->held, __ATOMIC_RELEASE);
+}
 #endif
 
 #endif /* TRNI_BASE_THREADS_H */

@@ -496,20 +496,24 @@ TRNI_FN void trni_span_each_of(int64_t partitions, int64_t elements, int64_t chu
                                const void *plan)
 {
     const int64_t all = partitions * trni_ceil_div(elements, chunk);
-    if (!trni_span_parallel(partitions, elements)) {
-        for (int64_t i = 0; i < all; i++) trni_span_nth(i, elements, chunk, work, plan);
-        trni_stream_end();
+#if defined(_OPENMP)
+    trni_team team = { 1, 0, 0 };
+    if (trni_span_parallel(partitions, elements)) team = trni_team_begin(trni_threads());
+    if (team.threads > 1) {
+        TRNI_PARALLEL(num_threads(team.threads))
+        {
+            TRNI_FLOATS;
+            TRNI_FOR(schedule(static) nowait)
+            for (int64_t i = 0; i < all; i++) trni_span_nth(i, elements, chunk, work, plan);
+            trni_stream_end(); /* by each thread, for what it sent past the caches */
+            trni_team_worked(&team);
+        }
+        trni_team_end(&team);
         return;
     }
-#if defined(_OPENMP)
-    TRNI_PARALLEL(num_threads(trni_threads()))
-    {
-        TRNI_FLOATS;
-        TRNI_FOR(schedule(static))
-        for (int64_t i = 0; i < all; i++) trni_span_nth(i, elements, chunk, work, plan);
-        trni_stream_end(); /* by each thread, for what it sent past the caches */
-    }
 #endif
+    for (int64_t i = 0; i < all; i++) trni_span_nth(i, elements, chunk, work, plan);
+    trni_stream_end();
 }
 
 TRNI_FN void trni_span_each(int64_t partitions, int64_t elements, trni_span_work *work, const void *plan)
@@ -525,22 +529,28 @@ TRNI_FN void trni_partitions_share(int64_t partitions, int64_t elements, int64_t
                                    trni_partitions_work *work, const void *plan)
 {
     const int64_t all = trni_ceil_div(partitions, group);
-    if (!trni_span_parallel(partitions, elements)) {
-        void *const room = rooms ? trni_workspace_of(rooms, 0) : NULL;
-        for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group), room);
-        trni_stream_end();
+    void *const first = rooms ? trni_workspace_of(rooms, 0) : NULL;
+#if defined(_OPENMP)
+    trni_team team = { 1, 0, 0 };
+    if (trni_span_parallel(partitions, elements)) team = trni_team_begin(trni_threads());
+    if (team.threads > 1) {
+        TRNI_PARALLEL(num_threads(team.threads))
+        {
+            TRNI_FLOATS;
+            void *const room = rooms ? trni_workspace_of(rooms, trni_thread()) : NULL;
+            TRNI_FOR(schedule(static) nowait)
+            for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group), room);
+            trni_stream_end(); /* by each thread, as above */
+            trni_team_worked(&team);
+        }
+        trni_team_end(&team);
         return;
     }
-#if defined(_OPENMP)
-    TRNI_PARALLEL(num_threads(trni_threads()))
-    {
-        TRNI_FLOATS;
-        void *const room = rooms ? trni_workspace_of(rooms, trni_thread()) : NULL;
-        TRNI_FOR(schedule(static))
-        for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group), room);
-        trni_stream_end(); /* by each thread, as above */
-    }
+#else
+    (void)elements;
 #endif
+    for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group), first);
+    trni_stream_end();
 }
 
 TRNI_FN void trni_partitions_each(int64_t partitions, int64_t elements, int64_t group, trni_partitions_work *work,

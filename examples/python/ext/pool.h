@@ -1,8 +1,8 @@
 /* pool.h - memory that is used again: a core's, and that of tensors in HBM.
  * Part of core.c. SPDX-License-Identifier: MIT
  *
- * DOES: gives blocks that an earlier run has given back, whose pages the system need not find and clear again; large
- *     ones begin at a multiple of 2 MiB and ask for huge pages. Callers hold the interpreter's lock.
+ * DOES: gives blocks that an earlier run has given back, whose pages the system need not find and clear again; those
+ *     that fill huge pages begin at a multiple of 2 MiB and ask for them. Callers hold the interpreter's lock.
  * DOES NOT: clear memory.
  */
 #ifndef TRNPY_POOL_H
@@ -26,17 +26,24 @@ static pool_block pool[POOL_BLOCKS];
 static int pool_blocks;
 static size_t pool_bytes;
 
+static size_t pool_steps(size_t bytes, size_t step) { return (bytes + step - 1) / step * step; }
+
+/* Huge pages for what fills them: of others three quarters might be cleared for nobody. */
+static bool pool_is_large(size_t bytes)
+{
+    return bytes >= POOL_LARGE && pool_steps(bytes, POOL_HUGE) - bytes <= bytes / 4;
+}
+
 /* What a block of so many bytes takes. */
 static size_t pool_size(size_t bytes)
 {
-    const size_t step = bytes >= POOL_LARGE ? POOL_HUGE : bytes >= POOL_STEP ? POOL_STEP : 64;
-    return (bytes + step - 1) / step * step;
+    return pool_steps(bytes, pool_is_large(bytes) ? POOL_HUGE : bytes >= POOL_STEP ? POOL_STEP : 64);
 }
 
 static void *pool_new(size_t size)
 {
     void *data = NULL;
-    if (size < POOL_LARGE) return malloc(size ? size : 1);
+    if (size % POOL_HUGE || !size) return malloc(size ? size : 1);
     if (posix_memalign(&data, POOL_HUGE, size)) return NULL;
 #ifdef MADV_HUGEPAGE
     madvise(data, size, MADV_HUGEPAGE); /* a wish */

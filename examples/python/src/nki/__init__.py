@@ -8,6 +8,7 @@ SPDX-License-Identifier: MIT
 """
 import sys
 
+from . import waits  # noqa: F401  # first: it says something to what the others load
 from . import collectives, constants, isa, language, names, typing  # noqa: F401
 from ._core import Error
 from .arrays import Given as tensor  # the module of that name has been imported by now

@@ -8,6 +8,7 @@ SPDX-License-Identifier: MIT
 """
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -136,17 +137,10 @@ def _grid(tensor: View, items: Sequence[Any]) -> Any:
     slices = [n for n, i in enumerate(items) if isinstance(i, slice)]
     if slices:
         return _grid_beside_slices(tensor, items, shape, slices)
-    place = np.zeros(shape, np.int64)
-    for axis, item in enumerate(items):
-        numbers = np.asarray(item)
-        low, high = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, 0)
-        if low < 0 or high >= tensor.shape[axis]:
-            return Scattered(tensor, [np.broadcast_to(np.asarray(i), shape) for i in items], shape)
-        place = place + numbers.astype(np.int64) * tensor.strides[axis]
-    steps = _steps(place)
-    if steps is None:
+    found = _spread(tensor, items, shape)
+    if found is None:
         return Scattered(tensor, [np.broadcast_to(np.asarray(i), shape) for i in items], shape)
-    origin = int(place.reshape(-1)[0]) if place.size else 0
+    steps, origin = found
     if any(s < 0 for s in steps) or _unmerged(shape, steps) > (4 if tensor.space != HBM else _core.MAX_RANK - 1):
         return Wide(tensor, shape, steps, origin)
     return tensor.strided(shape, steps, origin)
@@ -167,18 +161,52 @@ def _unmerged(shape: Sequence[int], steps: Sequence[int]) -> int:
     return count
 
 
-def _steps(place: NDArray[np.int64]) -> tuple[int, ...] | None:
-    """How far places lie apart along each axis, if they do so evenly; else None."""
-    origin = int(place.reshape(-1)[0]) if place.size else 0
+def _spread(tensor: View, items: Sequence[Any], shape: tuple[int, ...]) -> tuple[tuple[int, ...], int] | None:
+    """Steps and origin of the places that indices name, if these are within the tensor and evenly spaced. Where each
+    index is so by itself nothing as large as the grid is made."""
+    steps, origin, even = [0] * len(shape), 0, 0 not in shape
+    for item, size, stride in zip(items, tensor.shape, tensor.strides):
+        numbers = np.asarray(item)
+        own = _steps(numbers) if even else None
+        first = int(numbers.flat[0]) if numbers.size else 0
+        if own is None:
+            low, high = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, 0)
+            even = False
+        else:
+            ends = [s * (n - 1) for s, n in zip(own, numbers.shape)]
+            low, high = first + sum(e for e in ends if e < 0), first + sum(e for e in ends if e > 0)
+            for axis, (s, n) in enumerate(zip(own, numbers.shape), len(shape) - len(own)):
+                steps[axis] += s * stride if n > 1 else 0
+        if low < 0 or high >= size:
+            return None
+        origin += first * stride
+    if even:
+        return tuple(s if n > 1 else 1 for s, n in zip(steps, shape)), origin
+    place = np.zeros(shape, np.int64)
+    for item, stride in zip(items, tensor.strides):
+        place = place + np.asarray(item).astype(np.int64) * stride
+    together = _steps(place)
+    return None if together is None else (together, int(place.flat[0]) if place.size else 0)
+
+
+@functools.lru_cache(maxsize=256)
+def _ramp(size: int) -> NDArray[np.int64]:
+    return np.arange(size, dtype=np.int64)
+
+
+def _steps(place: NDArray[Any]) -> tuple[int, ...] | None:
+    """How far numbers lie apart along each axis, if they do so evenly; else None."""
+    if not place.size:
+        return tuple(1 if n == 1 else 0 for n in place.shape)
+    origin = int(place.flat[0])
     steps: list[int] = []
     even: Any = np.int64(origin)
     for axis, size in enumerate(place.shape):
-        corner = tuple(1 if a == axis and size > 1 else 0 for a in range(place.ndim))
-        step = int(place[corner]) - origin if place.size else 0
-        steps.append(step if size > 1 else 1)
-        ramp = np.arange(size, dtype=np.int64).reshape([-1 if a == axis else 1 for a in range(place.ndim)])
-        even = even + ramp * step
-    return tuple(steps) if np.array_equal(np.broadcast_to(even, place.shape), place) else None
+        step = int(place[(0,) * axis + (1,) + (0,) * (place.ndim - axis - 1)]) - origin if size > 1 else 1
+        steps.append(step)
+        if size > 1:
+            even = even + (_ramp(size) * step).reshape((size,) + (1,) * (place.ndim - axis - 1))
+    return tuple(steps) if bool((place == even).all()) else None
 
 
 def _grid_beside_slices(tensor: View, items: Sequence[Any], shape: tuple[int, ...], slices: list[int]) -> View:
