@@ -202,6 +202,15 @@ TRNI_DRIVER trn_status trni_check_limits(const trn_core_spec *core, const trni_p
     return TRN_OK;
 }
 
+/* Looking at whole operands for zeros and ones, a word at a time. */
+TRNI_INLINE uint32_t trni_nc_bits(const trni_operand *o, int64_t lane, int64_t k)
+{
+    uint32_t word;
+    if (o->format != TRN_F32) return trni_operand_bits(o, lane, k);
+    memcpy(&word, trni_operand_at(o, lane, k), sizeof word);
+    return word;
+}
+
 /* A hint that is not true would be silent on the chip; here it is refused. */
 TRNI_DRIVER trn_status trni_check_onezero(const trni_operand *o, bool hint, const char *name, trn_error *error)
 {
@@ -209,7 +218,7 @@ TRNI_DRIVER trn_status trni_check_onezero(const trni_operand *o, bool hint, cons
         const trni_operand one = trni_operand_slot(o, slot);
         for (int64_t k = 0; k < o->depth; k++)
             for (int64_t lane = 0; lane < o->lanes; lane++) {
-                const uint32_t u = trni_operand_bits(&one, lane, k);
+                const uint32_t u = trni_nc_bits(&one, lane, k);
                 if (u != 0 && u != TRNI_F32_SIGN && u != trni_bits(1.0f))
                     return trni_fail(error, TRN_EINVAL, "is_%s_onezero, but %s[%lld, %lld] is %g", name, name,
                                      (long long)k, (long long)lane, (double)trni_float(u));
@@ -336,7 +345,7 @@ TRNI_FN int trni_permutation_row(const trni_operand *moving, int64_t n)
 {
     int row = -1;
     for (int64_t k = 0; k < moving->depth; k++) {
-        const uint32_t u = trni_operand_bits(moving, n, k);
+        const uint32_t u = trni_nc_bits(moving, n, k);
         if (u == 0 || u == TRNI_F32_SIGN) continue;
         if (u != trni_bits(1.0f) || row >= 0) return -2;
         row = (int)k;

@@ -5,8 +5,9 @@ did.
     python3 tests/nki/public_kernels.py --folder DIRECTORY [--only WORD] [--jobs 2] [--seconds 600]
 
 DIRECTORY has a checkout of each repository, at the row's commit, as DIRECTORY/OWNER+NAME. A row's `how` says where its
-inputs and the right results come from: a function below, with what stands after the colon. Each kernel runs in a
-process of its own, on a simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are right.
+inputs and the right results come from: a function below, with what stands after the colon; +spill: tiles of it do not
+fit unless a compiler spills or reorders loops, and may (TRNMATH_SPILL=1). Each kernel runs in a process of its own, on
+a simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are right.
 
 SPDX-License-Identifier: MIT
 """
@@ -231,6 +232,8 @@ def one(case, folder):
     stand_in_for_torch()
     warnings.simplefilter("ignore")
     how, _, what = case["how"].partition(":")
+    what, _, lets = what.partition("+")
+    os.environ["TRNMATH_SPILL"] = str(int(lets == "spill"))
     began = time.time()
     try:
         right, said = HOW[how](case, folder, what)

@@ -5,8 +5,8 @@
  *     last use is longest ago in program order; it comes back when it is used again. So Python may keep tiles longer
  *     than a kernel needs them, and results do not depend on it. Of a kernel that needed it: whether tiles that live at
  *     the same time, each from its first use to its last, fit their memory, as NKI's compiler has to place them.
- * DOES NOT: take simulated time, as on the machine nothing moves; spill: what does not fit is refused; find the places
- *     that a compiler would: sizes alone are asked, in banks where there are some (assumed).
+ * DOES NOT: take simulated time, as on the machine nothing moves; spill, unless it is asked to: what does not fit is
+ *     refused; find the places that a compiler would: sizes alone are asked, in banks where there are some (assumed).
  */
 #ifndef TRNPY_ASIDE_H
 #define TRNPY_ASIDE_H
@@ -14,7 +14,8 @@
 #include "objects.h"
 #include "pool.h"
 
-static const int64_t ASIDE_MOST = (int64_t)2 << 30; /* bytes that lie outside, of all numbers; what is over is lost */
+/* Bytes that lie outside, of all numbers, and where the kernel may spill; what is over is lost. */
+static const int64_t ASIDE_MOST = (int64_t)2 << 30, ASIDE_SPILLED = (int64_t)8 << 30;
 
 enum { ASIDE_NAMED = 5, ASIDE_BANKS = 64 };
 
@@ -23,6 +24,8 @@ enum { ASIDE_NAMED = 5, ASIDE_BANKS = 64 };
 static aside *aside_of(const owner *o) { return &o->core->aside[o->space]; }
 
 static trni_memory *memory_of_tile(const owner *o) { return &o->core->core->memory[o->space]; }
+
+static int64_t aside_most(const core_object *self) { return self->lets.spill ? ASIDE_SPILLED : ASIDE_MOST; }
 
 static int64_t rows_of(const trni_rect *at) { return at->p_end - at->p; }
 
@@ -107,11 +110,12 @@ static int tile_goes(owner *o)
     trni_memory *m = memory_of_tile(o);
     trni_allocation *t = &m->tile[o->slot];
     aside *a = aside_of(o);
+    const int64_t most = aside_most(self);
     t->ready_s = trni_history_end(&self->core->history, t);
     o->was = *t;
     if (t->anything || t->unwritten < rows_of(&t->at) * (t->at.b_end - t->at.b)) {
         const int64_t bytes = kept_bytes(m, &t->at);
-        while (a->bytes + bytes > ASIDE_MOST && a->bytes) outside_forgets(a);
+        while (a->bytes + bytes > most && a->bytes) outside_forgets(a);
         o->kept = (char *)pool_take((size_t)bytes);
         if (!o->kept) return PyErr_NoMemory(), -1;
         kept_move(m, &t->at, o->kept, true);
@@ -295,7 +299,7 @@ static int aside_fits(core_object *self, int space)
     const aside *a = &self->aside[space];
     const trni_memory *m = &self->core->memory[space];
     int64_t count = 0, most = a->ends + m->tiles;
-    if (!a->returns && !self->shuffled) return 0;
+    if (self->lets.spill || (!a->returns && !self->shuffled)) return 0;
     for (const owner *o = a->outside; o; o = o->next) most++;
     life *all = (life *)malloc((size_t)most * sizeof *all);
     if (!all) return PyErr_NoMemory(), -1;
@@ -366,7 +370,7 @@ static int tile_returns(owner *o)
     if (o->lost)
         return refuse(
                    "'%s' had to go for others, and of such tiles %lld MiB are kept; use it earlier, or less at a time",
-                   o->name, (long long)(ASIDE_MOST >> 20)),
+                   o->name, (long long)(aside_most(self) >> 20)),
                -1;
     if (make_room(self, o->space, &ask)) return -1;
     if (trni_memory_take(m, &ask, &slot, &error)) return refuse("%s", error.text), -1;

@@ -17,7 +17,7 @@ enum { MANY_STACK = 64 << 20, MANY_CORES = 128 };
 typedef struct cores_object {
     PyObject_HEAD trn_cores cores;
     bool begun;
-    int no_races;
+    core_lets lets;
     PyObject *list; /* of Core, while the kernel runs: they hold this */
     long long events;
     PyObject *callable;
@@ -45,7 +45,7 @@ static core_object *rank_new(cores_object *many, trn_cores_rank *rank)
     self->rank = rank;
     self->begun = true;
     self->program = rank->program_id;
-    self->no_races = many->no_races;
+    self->lets = many->lets;
     self->programs = rank->programs;
     if (core_trace_begin(self, many->events)) {
         Py_DECREF(self);
@@ -90,13 +90,14 @@ static void cores_met(void *user, const char *call, const int *member, int membe
 /* Cores(ranks, programs, **options of a Core): so many logical cores of so many cores. */
 static PyObject *cores_make(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    int ranks, programs, no_races = 0;
+    int ranks, programs;
+    core_lets lets = { 0, 0 };
     trn_numerics parsed;
     long long events = 0;
     trn_cores_args a;
     memset(&a, 0, sizeof a);
     if (!PyArg_ParseTuple(args, "ii", &ranks, &programs) ||
-        core_options(keywords, &a.core, &parsed, &events, &no_races))
+        core_options(keywords, &a.core, &parsed, &events, &lets))
         return NULL;
     if (ranks < 1 || programs < 1 || ranks > MANY_CORES / programs)
         return refuse("%d ranks of %d cores: up to %d cores run together", ranks, programs, MANY_CORES);
@@ -115,7 +116,7 @@ static PyObject *cores_make(PyTypeObject *type, PyObject *args, PyObject *keywor
         return NULL;
     }
     self->begun = true;
-    self->no_races = no_races;
+    self->lets = lets;
     self->events = events;
     return (PyObject *)self;
 }

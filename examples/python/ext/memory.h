@@ -17,16 +17,18 @@
 /* ---- Core ---- */
 
 /* What a core is asked: numerics are parsed into `parsed`. 0, or -1 and a sentence. */
-static int core_options(PyObject *options, trn_core_args *a, trn_numerics *parsed, long long *events, int *no_races)
+static int core_options(PyObject *options, trn_core_args *a, trn_numerics *parsed, long long *events,
+                        core_lets *lets)
 {
     static char *names[] = { "generation", "numerics", "rounding", "seed", "events",
-                             "no_poison",  "no_races", "pace",     NULL };
+                             "no_poison",  "no_races", "spill",    "pace", NULL };
     int generation = 2, no_poison = 0; /* 1, 2, 3, as the caller counts */
     const char *numerics = NULL, *rounding = NULL, *pace = "measured";
     unsigned long long seed = 0;
     PyObject *none = PyTuple_New(0);
-    const int good = none && PyArg_ParseTupleAndKeywords(none, options, "|izzKLpps", names, &generation, &numerics,
-                                                         &rounding, &seed, events, &no_poison, no_races, &pace);
+    const int good = none && PyArg_ParseTupleAndKeywords(none, options, "|izzKLppps", names, &generation, &numerics,
+                                                         &rounding, &seed, events, &no_poison, &lets->no_races,
+                                                         &lets->spill, &pace);
     Py_XDECREF(none);
     if (!good) return -1;
     if (generation < 1 || generation > 3) {
@@ -76,13 +78,13 @@ static PyObject *core_make(PyTypeObject *type, PyObject *args, PyObject *keyword
     trn_core_args a;
     trn_numerics parsed;
     long long events = 0;
-    int no_races = 0;
+    core_lets lets = { 0, 0 };
     if (PyTuple_GET_SIZE(args)) return refuse("a core takes its options by name");
-    if (core_options(keywords, &a, &parsed, &events, &no_races)) return NULL;
+    if (core_options(keywords, &a, &parsed, &events, &lets)) return NULL;
     core_object *self = (core_object *)type->tp_alloc(type, 0);
     if (!self) return NULL;
     self->core = &self->own;
-    self->no_races = no_races;
+    self->lets = lets;
     if (core_trace_begin(self, events)) {
         Py_DECREF(self);
         return NULL;
@@ -407,7 +409,7 @@ static PyObject *core_hbm(core_object *self, PyObject *args)
         Py_DECREF(o);
         return PyErr_NoMemory();
     }
-    if (shared && self->programs > 1 && !self->no_races) o->state->programs = self->programs;
+    if (shared && self->programs > 1 && !self->lets.no_races) o->state->programs = self->programs;
     o->state->apart = self->apart;
     place_here(&o->state->made, o);
     PyObject *made = core_knows(self, o) ? NULL : tensor_new(o, &t, dtype);

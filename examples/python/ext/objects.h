@@ -35,6 +35,12 @@ typedef struct aside {
 
 typedef struct path path; /* path.h */
 
+/* What passes that would be refused. */
+typedef struct core_lets {
+    int no_races; /* nobody asks which programs use what */
+    int spill;    /* nor whether what lives fits */
+} core_lets;
+
 typedef struct core_object {
     PyObject_HEAD trn_core *core; /* its own, or one of many */
     trn_core own;
@@ -53,7 +59,7 @@ typedef struct core_object {
     watched *watched;         /* [TRNI_HBM_TENSORS], once it knows one */
     int program, programs;    /* of how many that share HBM; 0: it is alone */
     bool apart;               /* they run one after the other */
-    bool no_races;            /* nobody asks who of them uses what */
+    core_lets lets;
     place now;                /* the kernel's line that an instruction comes from */
     path *path;               /* null: nothing has run */
     uint64_t step;            /* calls so far that use tiles: program order */

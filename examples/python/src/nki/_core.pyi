@@ -60,6 +60,7 @@ class Core:
         events: int = 0,
         no_poison: bool = False,
         no_races: bool = False,
+        spill: bool = False,
         pace: str = "measured",
     ) -> Self: ...
     def barrier(self, data: Any, cores: Any, engine: int) -> None: ...
@@ -126,6 +127,7 @@ class Cores:
         events: int = 0,
         no_poison: bool = False,
         no_races: bool = False,
+        spill: bool = False,
         pace: str = "measured",
     ) -> Self: ...
     def run(self, kernel: Callable[[Core], None]) -> None: ...

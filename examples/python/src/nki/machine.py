@@ -2,7 +2,8 @@
 
 NEURON_PLATFORM_TARGET_OVERRIDE: trn1, inf2 or gen2, trn2 or gen3, trn3 or gen4; without it Trainium2. NKI_SIMULATOR:
 every run is simulated here, whatever it is. NKI_PRECISE_FP=0 asks for formats of 8 and 16 bits without their roundings,
-which no engine can do: it is not followed, and a warning says so once. SPDX-License-Identifier: MIT
+which no engine can do: it is not followed, and a warning says so once. One of our own: TRNMATH_SPILL=1 is
+nki.simulate's spill=True for programs that call kernels themselves. SPDX-License-Identifier: MIT
 """
 from __future__ import annotations
 
@@ -38,6 +39,14 @@ def _precise() -> None:
         _Once.said = True
         warnings.warn("NKI_PRECISE_FP=0 is not followed: numbers are rounded to their formats, as the engines do",
                       RuntimeWarning, stacklevel=6)
+
+
+def spills() -> bool:
+    """May tiles that do not fit their memory wait outside of it?"""
+    said = os.environ.get("TRNMATH_SPILL") or "0"
+    if said not in ("0", "1"):
+        raise _core.Error(f"TRNMATH_SPILL is {said!r}; it is 1 or 0")
+    return said == "1"
 
 
 def sbuf_bytes() -> int:

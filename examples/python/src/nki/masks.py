@@ -156,7 +156,7 @@ def predicate_of(inside: NDArray[Any]) -> NkiTensor:
     """Ones and zeros in a tile, loaded by dma_copy."""
     flat = np.ascontiguousarray(inside, dtype=np.uint8).reshape(inside.shape[0], -1)
     made = tiles.tile(flat.shape, "uint8", name="mask")
-    isa.dma_copy(made, tiles.constant(flat))
+    isa.dma_copy(made, tiles.table(flat))
     return made
 
 

@@ -16,7 +16,7 @@ from .masks import Box, Mask, box_of, cut, engine_box, filled, neutral, reduced_
 from .moves import load, loaded
 from .results import result
 from .tensor import Format, NkiTensor, Operand
-from .tiles import constant
+from .tiles import table
 
 Axis = Union[int, Sequence[int]]
 
@@ -91,7 +91,7 @@ def mean(x: NkiTensor, axis: Axis, mask: Mask | None = None, dtype: Format | Non
     if counts.size and share[counts > 0].size and (share[counts > 0] == share.min()).all():
         share = float(share.min())
     else:
-        share = load(constant(share.astype(np.float32)))
+        share = load(table(share.astype(np.float32)))
     return binary(_op("multiply"), total, share, mask=counts > 0, dtype=dtype or x.dtype)
 
 

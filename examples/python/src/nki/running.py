@@ -31,6 +31,7 @@ class _Local(threading.local):
     grid: Grid = ()
     rank: int = 0
     counts: dict[Hashable, int]
+    known: dict[Hashable, NkiTensor]
     preset: set[tuple[int, int]]
 
 
@@ -40,7 +41,7 @@ _local = _Local()
 def begin(launch: Launch, core: _core.Core, place: Grid, grid: Grid, rank: int) -> None:
     """This thread runs the program at this place of a grid."""
     _local.core, _local.launch, _local.place, _local.grid, _local.rank = core, launch, place, grid, rank
-    _local.counts, _local.preset = {}, set()
+    _local.counts, _local.known, _local.preset = {}, {}, set()
 
 
 def end() -> None:
@@ -99,7 +100,14 @@ def grid_rank() -> int:
     return len(_local.grid)
 
 
-# ---- memory that programs share ----
+# ---- memory ----
+
+def known(key: Hashable, make: Callable[[], NkiTensor]) -> NkiTensor:
+    """What the program has made under this key, for itself alone."""
+    if key not in _local.known:
+        _local.known[key] = make()
+    return _local.known[key]
+
 
 def hbm(name: str, dtype: DType, shape: Sequence[int], shared: bool) -> NkiTensor:
     """A tensor in HBM; shared: one for all programs, by its name and which one of its shape it is."""

@@ -251,10 +251,12 @@ def _together(ranks: int, programs: int, options: dict[str, Any]) -> _core.Cores
 
 def _core_options(generation: int | str | None = None, platform_target: str | None = None, numerics: str | None = None,
                   rounding: str | None = None, seed: int = 0, trace: bool = False, no_poison: bool = False,
-                  no_races: bool = False, pace: str = "measured", **_: Any) -> dict[str, Any]:
+                  no_races: bool = False, spill: bool = False, pace: str = "measured",
+                  **_: Any) -> dict[str, Any]:
     return {"generation": machine.generation(platform_target if generation is None else generation),
             "numerics": numerics, "rounding": rounding, "seed": seed, "events": 1 << 18 if trace else 0,
-            "no_poison": no_poison, "no_races": no_races, "pace": pace}
+            "no_poison": no_poison, "no_races": no_races, "pace": pace,
+            "spill": spill or machine.spills()}
 
 
 def make_core(**options: Any) -> _core.Core:
@@ -354,15 +356,16 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 def simulate(kernel: Kernel | Callable[..., Any], generation: int | str | None = None, numerics: str | None = None,
              rounding: str | None = None, seed: int = 0, trace: bool = False, no_poison: bool = False,
-             ranks: int | None = None, no_races: bool = False, pace: str = "measured") -> Kernel:
+             ranks: int | None = None, no_races: bool = False, pace: str = "measured", spill: bool = False) -> Kernel:
     """nki.simulate(kernel)(...): runs it on a core of this generation (1, 2, 3 for Trainium1, 2, 3, or "trn2"; without
     one on that of machine.py); .report afterwards says how long it took. numerics: settings of trn_numerics.h,
     "chains=1"; rounding: of every cast, "stochastic"; trace: keep a timeline; no_poison: reads of what nothing has
     written pass; no_races: uses of the same HBM by programs that nothing orders pass; ranks: so many logical cores run
-    it at once, for nki.collectives, and a list of their results comes back (nki.per_rank: an argument for each); pace: what the
-    clock believes, profiles of devices, or "documented": the pages alone."""
+    it at once, for nki.collectives, and a list of their results comes back (nki.per_rank: an argument for each); pace:
+    what the clock believes, profiles of devices, or "documented": the pages alone; spill: tiles that do not fit pass,
+    as of a compiler that moves them out and back, which takes no time here."""
     made = Kernel(kernel.function if isinstance(kernel, Kernel) else kernel, generation=generation, numerics=numerics,
                   rounding=rounding, seed=seed, trace=trace, no_poison=no_poison, ranks=ranks, no_races=no_races,
-                  pace=pace)
+                  pace=pace, spill=spill)
     made.grid = kernel.grid if isinstance(kernel, Kernel) else ()
     return made

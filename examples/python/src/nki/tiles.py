@@ -11,7 +11,7 @@ from typing import Any
 from . import _core, arrays, dtypes, isa
 from .formats import DType
 from .memories import HBM, PSUM, SBUF, name_of, space_of
-from .running import current, hbm, preset
+from .running import current, hbm, known, preset
 from .tensor import Format, NkiTensor, Number
 
 
@@ -58,6 +58,12 @@ def constant(numbers: Any, dtype: Format = None, name: str = "constant") -> NkiT
         raise TypeError(f"{type(numbers).__name__} is no array")
     made: NkiTensor = current().hbm(name, array.dtype.format, array.shape, array.dtype, array.array, False)
     return made
+
+
+def table(numbers: Any, dtype: Format = None, name: str = "constant") -> NkiTensor:
+    """The same, of an array that the kernel does not see and that may have been there before."""
+    key = (name, str(numbers.dtype), numbers.shape, numbers.tobytes(), str(dtype))
+    return known(key, lambda: constant(numbers, dtype, name))
 
 
 def fill(made: NkiTensor, value: Number) -> None:

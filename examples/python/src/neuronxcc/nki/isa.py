@@ -205,7 +205,7 @@ def memset(shape: _Any, value: _Number = 0, dtype: _Format = "float32", mask: _M
 def iota(expr: _Any, dtype: _Format = "int32", mask: _Mask | None = None, **_: _Any) -> _Tensor:
     """The numbers of an index expression."""
     numbers = _np.asarray(expr)
-    source = _tiles.constant(numbers.astype("int32"), "int32", "iota")
+    source = _tiles.table(numbers.astype("int32"), "int32", "iota")
     return _iota(numbers, dtype, source, _whole_box(mask, numbers.shape))
 
 
@@ -256,7 +256,7 @@ def _by_rows(dst: _Tensor, tile: _Tensor, which: _NDArray[_Any], otherwise: floa
 
 def _by_table(dst: _Tensor, tile: _Tensor, which: _NDArray[_Any], otherwise: float) -> None:
     """Any other: memset, then tensor_copy_predicated by ones and zeros that are loaded."""
-    predicate = _moves.load(_tiles.constant(which.astype("uint8")))
+    predicate = _moves.load(_tiles.table(which.astype("uint8")))
     source = tile if tile.dtype == dst.dtype else _moves.copy(tile, dtype=dst.dtype)
     to, source = (v.reshaped(which.shape) for v in (dst, source))
     _isa.memset(to, otherwise)
