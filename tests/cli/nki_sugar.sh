@@ -3,7 +3,7 @@
 # of every shape (check_nki_masks.py), against NumPy; whole kernels of models in both spellings (check_nki_kernels.py);
 # what is refused in either, in which words (check_nki_refusals.py); what has room together (check_nki_memory.py); names
 # that releases changed, and their lint (check_nki_names.py); what programs around kernels use (check_nki_dropin.py);
-# figures of devices, beside ours (check_nki_device.py).
+# figures of devices, beside ours (check_nki_device.py); nki.check (check_nki_sweep.py).
 # Usage: tests/cli/nki_sugar.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
@@ -46,7 +46,7 @@ if [ "${TRN_TEST_LEVEL:-1}" -ge 2 ] && command -v stubtest >/dev/null; then
 fi
 
 for check in check_nki_sugar check_nki_masks check_nki_kernels check_nki_refusals check_nki_memory check_nki_names \
-    check_nki_dropin check_nki_device; do
+    check_nki_dropin check_nki_device check_nki_sweep; do
     "$python" "$root/tests/cli/lib/$check.py" >log 2>&1 || fail "$check.py: $(tail -n 60 log)"
     grep -q '^Ran [1-9][0-9]* tests' log || fail "$check.py ran nothing: $(cat log)"
 done

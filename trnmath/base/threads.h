@@ -3,8 +3,9 @@
  *
  * DOES: asks OpenMP, when compiled with it, how many threads a parallel region may have here: one inside another, and
  *     one in a process that was forked, because OpenMP's threads stay behind (libgomp waits for them for ever). Shares
- *     out loops among them, to one thread where others would keep it waiting. Keeps libgomp where it is when a shared object that holds this code is closed: its threads
- *     live on, and unmapped code under them is a crash (LLVM's ends its threads itself).
+ *     out loops among them; where these keep each other waiting on a busy machine, says that one does it alone. Keeps
+ *     libgomp where it is when a shared object that holds this code is closed: its threads live on, and unmapped code
+ *     under them is a crash (LLVM's ends its threads itself).
  * DOES NOT: start threads itself.
  *
  * KNOWN FROM: the OpenMP specification (omp_get_max_threads); POSIX (pthread_atfork); dlopen(3), RTLD_NODELETE.

@@ -96,8 +96,7 @@ static PyObject *cores_make(PyTypeObject *type, PyObject *args, PyObject *keywor
     long long events = 0;
     trn_cores_args a;
     memset(&a, 0, sizeof a);
-    if (!PyArg_ParseTuple(args, "ii", &ranks, &programs) ||
-        core_options(keywords, &a.core, &parsed, &events, &lets))
+    if (!PyArg_ParseTuple(args, "ii", &ranks, &programs) || core_options(keywords, &a.core, &parsed, &events, &lets))
         return NULL;
     if (ranks < 1 || programs < 1 || ranks > MANY_CORES / programs)
         return refuse("%d ranks of %d cores: up to %d cores run together", ranks, programs, MANY_CORES);

@@ -17,8 +17,7 @@
 /* ---- Core ---- */
 
 /* What a core is asked: numerics are parsed into `parsed`. 0, or -1 and a sentence. */
-static int core_options(PyObject *options, trn_core_args *a, trn_numerics *parsed, long long *events,
-                        core_lets *lets)
+static int core_options(PyObject *options, trn_core_args *a, trn_numerics *parsed, long long *events, core_lets *lets)
 {
     static char *names[] = { "generation", "numerics", "rounding", "seed", "events",
                              "no_poison",  "no_races", "spill",    "pace", NULL };
@@ -26,9 +25,9 @@ static int core_options(PyObject *options, trn_core_args *a, trn_numerics *parse
     const char *numerics = NULL, *rounding = NULL, *pace = "measured";
     unsigned long long seed = 0;
     PyObject *none = PyTuple_New(0);
-    const int good = none && PyArg_ParseTupleAndKeywords(none, options, "|izzKLppps", names, &generation, &numerics,
-                                                         &rounding, &seed, events, &no_poison, &lets->no_races,
-                                                         &lets->spill, &pace);
+    const int good =
+        none && PyArg_ParseTupleAndKeywords(none, options, "|izzKLppps", names, &generation, &numerics, &rounding,
+                                            &seed, events, &no_poison, &lets->no_races, &lets->spill, &pace);
     Py_XDECREF(none);
     if (!good) return -1;
     if (generation < 1 || generation > 3) {

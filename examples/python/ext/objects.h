@@ -60,11 +60,11 @@ typedef struct core_object {
     int program, programs;    /* of how many that share HBM; 0: it is alone */
     bool apart;               /* they run one after the other */
     core_lets lets;
-    place now;                /* the kernel's line that an instruction comes from */
-    path *path;               /* null: nothing has run */
-    uint64_t step;            /* calls so far that use tiles: program order */
-    aside aside[2];           /* of SBUF and PSUM */
-    bool shuffled;            /* a tile went that the call has looked up */
+    place now;      /* the kernel's line that an instruction comes from */
+    path *path;     /* null: nothing has run */
+    uint64_t step;  /* calls so far that use tiles: program order */
+    aside aside[2]; /* of SBUF and PSUM */
+    bool shuffled;  /* a tile went that the call has looked up */
 } core_object;
 
 /* Memory that views look into. */

@@ -24,11 +24,12 @@ for _module in (__name__, isa.__name__, language.__name__, collectives.__name__,
 
 try:
     from .bounds import assert_close, tolerance
+    from .sweep import check
 except ImportError:  # they need NumPy, which `import nki` does not
     pass
 
 baremetal = benchmark = profile = timed
 trace = jit
 
-__all__ = ["Error", "Kernel", "assert_close", "dtype", "isa", "jit", "language", "last_report", "per_rank", "simulate",
-           "tensor", "tolerance", "typing"]
+__all__ = ["Error", "Kernel", "assert_close", "check", "dtype", "isa", "jit", "language", "last_report", "per_rank",
+           "simulate", "tensor", "tolerance", "typing"]

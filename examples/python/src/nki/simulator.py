@@ -126,7 +126,7 @@ class Launch:
             told = str(trouble) if isinstance(trouble, _core.Error) else names.unexpected(trouble)
             if told is None:
                 raise
-            said = f"{told} ({_where(trouble, self.function)}, generation {core.generation})"
+            said = f"{told} ({where(trouble, self.function)}, generation {core.generation})"
             raise _core.Error("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in said)) from None
         finally:
             running.end()
@@ -263,7 +263,7 @@ def make_core(**options: Any) -> _core.Core:
     return _core.Core(**_core_options(**options))
 
 
-def _where(trouble: BaseException, function: Callable[..., Any]) -> str:
+def where(trouble: BaseException, function: Callable[..., Any]) -> str:
     """The kernel's line: the innermost frame that does not lie in this package."""
     frames = [f for f in traceback.extract_tb(trouble.__traceback__) if not f.filename.startswith(INSIDE)]
     if frames:
