@@ -161,6 +161,8 @@ class Arrays(unittest.TestCase):
             np.testing.assert_array_equal(got, twice(nki.tensor(rough, name)))
             self.assertFalse((got == 2 * rough).all())
             self.assertEqual(np.zeros((2, 2), getattr(nl, name)).shape, (2, 2))
+            with self.assertRaises(TypeError):  # the name alone stays unknown to NumPy, in all of the process
+                np.dtype(name)
         seen = []
         format_of(rough.astype(nl.bfloat16).astype(np.float32))
         self.assertEqual(seen, ["float32"])

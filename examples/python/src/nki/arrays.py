@@ -24,11 +24,27 @@ _LETTERS = {"f": "float32", "e": "float16", "b": "int8", "B": "uint8", "c": "uin
             "i": "int32", "I": "uint32", "?": "bool_"}
 _NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32"}
 _NUMBERS: dict[DType, Any] = {d: None for d in dtypes.ALL.values() if not d.numpy and not d.four}
+
+
+class _Key:
+    """A key of NumPy's table that finds one of nki.language's formats, and not its name as anybody's text."""
+
+    def __init__(self, dtype: DType) -> None:
+        self.dtype = dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self.dtype or (isinstance(other, _Key) and other.dtype is self.dtype)
+
+
 if np is not None and ml_dtypes is None:
     # x.astype(nl.bfloat16) without ml_dtypes: float32 that says what it is to become; given() rounds it.
+    _table: Any = np.sctypeDict
     for _dtype in _NUMBERS:
         _wide: Any = np.dtype
-        _NUMBERS[_dtype] = np.sctypeDict.setdefault(str(_dtype), _wide("float32", metadata={"nki": str(_dtype)}))
+        _NUMBERS[_dtype] = _table.setdefault(_Key(_dtype), _wide("float32", metadata={"nki": str(_dtype)}))
 
 
 class Given:
