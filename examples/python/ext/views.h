@@ -479,6 +479,13 @@ static PyObject *tensor_allocation(tensor *self, void *unused)
     return Py_BuildValue("(iK)", o->space, number);
 }
 
+/* Of a tensor in HBM; else 0. */
+static PyObject *tensor_unwritten(tensor *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLongLong(self->owner->state ? (long long)self->owner->state->written.unwritten : 0);
+}
+
 static PyGetSetDef tensor_fields[] = {
     { "allocation", (getter)tensor_allocation, NULL, "which one it views", NULL },
     { "dtype", (getter)tensor_dtype, NULL, NULL, NULL },
@@ -494,6 +501,7 @@ static PyGetSetDef tensor_fields[] = {
     { "partition", (getter)tensor_partition, NULL, "its first partition, or None", NULL },
     { "blank", (getter)tensor_blank, NULL, "has nothing written its first element?", NULL },
     { "base", (getter)tensor_base, NULL, "the whole allocation", NULL },
+    { "unwritten", (getter)tensor_unwritten, NULL, "bytes of its allocation in HBM that nothing has written", NULL },
     { "whole", (getter)tensor_whole, NULL, "is it all of its allocation, in order?", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };

@@ -386,6 +386,8 @@ class Device(unittest.TestCase):
         with self.assertRaisesRegex(nki.Error, "op copy leaves its bias out on the device; write tensor_scalar"):
             nki.simulate(kernel)(X, bias)
         np.testing.assert_allclose(nki.simulate(kernel)(X, bias, nl.relu), 2 * X + 1)
+        np.testing.assert_array_equal(nki.simulate(kernel)(X, 0 * bias), 2 * X)  # as nki-library does
+        np.testing.assert_array_equal(nki.simulate(kernel, generation=3)(X, bias), 2 * X + 1)
 
         @older.jit
         def old(x, bias):

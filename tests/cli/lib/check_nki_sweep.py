@@ -1,11 +1,12 @@
 """nki.check: planted bugs are found with their smallest shapes, right kernels pass, what is asked badly is refused; the
-program `python -m nki.check`; spilling. SPDX-License-Identifier: MIT"""
+program `python -m nki.check`; spilling; how far a kernel has come. SPDX-License-Identifier: MIT"""
 import contextlib
 import importlib
 import importlib.util
 import io
 import os
 import tempfile
+import time
 import unittest
 import warnings
 
@@ -14,7 +15,7 @@ import numpy as np
 import nki
 import nki.isa as nisa
 import nki.language as nl
-from nki import sizes
+from nki import progress, sizes
 
 sweeps = importlib.import_module("nki.sweep")
 
@@ -212,6 +213,47 @@ class Program(unittest.TestCase):
                 with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
                     self.assertEqual(program.main([path, *arguments]), status, said.getvalue())
                 self.assertIn(words, said.getvalue())
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Progress(unittest.TestCase):
+    def said(self, out):
+        """What a kernel of 20 tiles writes that waits in the middle."""
+        def slow(x):
+            made = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+            for n, (at, rows) in enumerate(tiles_of(x.shape[0])):
+                tile = nl.load(x[at:at + rows])
+                nl.store(made[at:at + rows], tile)
+                time.sleep(0.1 if n == 9 else 0)
+            return made
+        after, step = progress._AFTER, progress._STEP
+        progress._AFTER, progress._STEP = 0.02, 0.02
+        try:
+            with contextlib.redirect_stderr(out):
+                nki.simulate(slow)(np.ones((20 * 128, 8), np.float32))
+        finally:
+            progress._AFTER, progress._STEP = after, step
+        return out.getvalue()
+
+    def test_on_a_terminal(self):
+        said = self.said(Terminal())
+        self.assertRegex(said, r"\rslow: 10 of 20 tiles, 0 s left\x1b\[K")
+        self.assertTrue(said.endswith("\r\x1b[K"), said)
+
+    def test_elsewhere(self):
+        self.assertEqual(self.said(io.StringIO()), "")
+
+    def test_seconds(self):
+        class Tensor:
+            shape, itemsize, unwritten = (256, 100), 4, 256 * 100 * 3
+        shown = progress.Progress("k")
+        self.assertEqual(shown.line(3), "k: 3 s")
+        shown.tensors = [Tensor]
+        self.assertEqual(shown.line(3), "k: 0 of 2 tiles, 9 s left")
 
 
 class Spilling(unittest.TestCase):

@@ -27,6 +27,7 @@ class View:
     element_offset: int
     partition: int | None
     blank: bool
+    unwritten: int
     whole: bool
     @property
     def base(self) -> Self: ...

@@ -11,6 +11,7 @@ from typing import Any, Protocol, Union
 
 from . import _core
 from .formats import DType
+from .progress import Progress
 from .tensor import NkiTensor
 
 Grid = tuple[int, ...]
@@ -20,6 +21,7 @@ class Launch(Protocol):
     """One call of a kernel (simulator.py), as its programs see it."""
 
     programs: list[Grid]
+    shown: Progress
 
     def same(self, core: _core.Core, key: Hashable, make: Callable[[], NkiTensor]) -> NkiTensor: ...
 
@@ -115,6 +117,8 @@ def hbm(name: str, dtype: DType, shape: Sequence[int], shared: bool) -> NkiTenso
 
     def make() -> NkiTensor:
         made: NkiTensor = core.hbm(name or "hbm", dtype.format, shape, dtype, None, True, False, shared)
+        if launch is not None:
+            launch.shown.add(made)
         return made
 
     if not shared or launch is None or len(launch.programs) == 1:

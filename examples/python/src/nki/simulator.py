@@ -20,6 +20,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
 from . import _core, arrays, machine, names, running
+from .progress import Progress
 from .record import NKIObject
 from .running import Grid
 from .tensor import NkiTensor
@@ -111,6 +112,7 @@ class Launch:
         self.traces: list[str] = []
         self.narrowed: dict[str, str] = {}
         self.torch = False
+        self.shown = Progress(getattr(function, "__name__", "kernel"))
 
     def program(self, core: _core.Core, place: int) -> None:
         """The program at this place: those of a rank follow each other."""
@@ -337,7 +339,8 @@ class Kernel:
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool = False) -> Any:
         ranks = self.options.get("ranks")
         launch = Launch(self.function, self.grid, args, kwargs, 1 if ranks is None else ranks)
-        launch.run(self.options)
+        with launch.shown:
+            launch.run(self.options)
         if in_place:
             launch.give_back()
         self.report = _latest.report = Report(launch.reports, launch.traces)
