@@ -163,7 +163,7 @@ TRNI_FN void trni_team_end(const trni_team *team)
     pace->alone += (team->worked - team->began) * team->threads;
     pace->took += now - team->began;
     if (pace->took > TRNI_PACE_LATE && pace->took > pace->alone - pace->alone / 5) {
-        pace->pause = pace->pause ? trni_min64(2 * pace->pause, TRNI_PACE_MOST) : TRNI_PACE_LEAST;
+        pace->pause = pace->pause ? trni_min64(2 * pace->pause, TRNI_PACE_MOST) : (int64_t)TRNI_PACE_LEAST;
         __atomic_store_n(&pace->until, now + pace->pause, __ATOMIC_RELAXED);
         pace->alone = pace->took = 0;
     } else if (pace->took > TRNI_PACE_GOOD)
