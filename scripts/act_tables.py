@@ -216,14 +216,14 @@ UNIFORM = [
 ]
 FIXED_END = {"SIN": D("3.25"), "ARCTAN": D("1.75"), ("EXP", "inf"): D("88.75")}
 
-# Power laws: 2^k buckets an octave over one or two octaves; the rest follows by exact scaling. The last one is rsqrt
-# as device errors have it.
+# Power laws: 2^k buckets an octave over one or two octaves; the rest follows by exact scaling. rsqrt has as
+# many as device errors tell; the last one is the alternative, as many as reciprocal has.
 POWER = [
     ("RECIPROCAL", lambda a: div(ONE, a), 1, 3),
     ("SQRT", root, 2, 3),
-    ("RSQRT", lambda a: div(ONE, root(a)), 2, 3),
-    ("LOG", ln, 1, 3),
     ("RSQRT", lambda a: div(ONE, root(a)), 2, 2),
+    ("LOG", ln, 1, 3),
+    ("RSQRT", lambda a: div(ONE, root(a)), 2, 3),
 ]
 
 
@@ -343,7 +343,7 @@ HEAD = """\
  * from zero on each side.
  *
  * KNOWN FROM: the functions' definitions. That the engine's coefficients are Taylor's about a bucket's centre:
- *     `measured` for exp, reciprocal and the second rsqrt (errors published for Trainium1 and 2), `documented` for sin
+ *     `measured` for exp, reciprocal and the first rsqrt (errors published for Trainium1 and 2), `documented` for sin
  *     beyond its range (NKI, supported activation functions); `assumed` for the others, and all ends are `assumed`.
  */
 #ifndef TRNI_ENGINE_ACT_DATA_H

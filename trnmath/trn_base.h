@@ -48,7 +48,7 @@
 
 /* Which results this copy computes: the last line of tests/digest/expected.txt, which tests/house/house.sh compares.
  * Copies that differ in it may differ in bits, whatever their versions say: processes that work together compare it. */
-#define TRNI_RESULTS_DIGEST 0x4da36490a421bce2u
+#define TRNI_RESULTS_DIGEST 0x7725dc3bda351a25u
 
 /* ---- what this compiler and machine are, as 0/1 macros (a typo is caught by -Wundef) ---- */
 

@@ -61,7 +61,7 @@ static const rule rules[] = {
     { AT(sr_where), { "engine_writes", "all_writes" }, { 0, 1 }, 0, 0, 0 },
     { AT(activation_fused), { "off", "on" }, { 0, 1 }, 0, 0, 0 },
     { AT(reduce_order), { "sequential", "pairwise" }, { 0, 1 }, 0, 0, 0 },
-    { AT(rsqrt_buckets), { "4", "8" }, { 4, 8 }, 0, 0, 8 },
+    { AT(rsqrt_buckets), { "4", "8" }, { 4, 8 }, 0, 0, 4 },
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 

@@ -30,6 +30,7 @@ typedef struct twin_act {
     twin_function *f;
     int op;
     twin_act_family family;
+    int each; /* of a power law, buckets an octave */
     bool odd, even;
     double end[2]; /* by sign: from here on the limit holds, or the last cubic goes on */
     twin_act_limit limit[2];
@@ -116,6 +117,7 @@ static inline twin_act *twin_act_new(twin_function *f, int op, twin_act_family f
     t->f = f;
     t->op = op;
     t->family = family;
+    t->each = family == TWIN_ACT_RSQRT ? 4 : 8;
     t->odd = symmetry == 1;
     t->even = symmetry == 2;
     return t;
@@ -176,7 +178,7 @@ static inline float twin_act_uniform(twin_act *t, float x)
     return twin_act_cubic(c, c[0], x - (float)centre);
 }
 
-/* Eight buckets an octave, as far as x goes. */
+/* So many buckets an octave, as far as x goes. */
 static inline float twin_act_power(twin_act *t, float x)
 {
     const float infinite = HUGE_VALF;
@@ -192,10 +194,10 @@ static inline float twin_act_power(twin_act *t, float x)
         octave--;
         half = 1;
     }
-    const double width = half ? 0.25 : 0.125, base = half ? 2 : 1;
+    const double base = half ? 2 : 1, width = base / t->each;
     const int bucket = (int)floor((m - base) / width);
     const double centre = base + (bucket + 0.5) * width;
-    const float *c = twin_act_row(t, 0, 8 * half + bucket, centre);
+    const float *c = twin_act_row(t, 0, t->each * half + bucket, centre);
     float c0 = c[0];
     if (t->family == TWIN_ACT_LOG)
         c0 = (float)((long double)octave * 0.693147180559945309417232121458L + (long double)c[0]);

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <trnmath/trn_scalar_engine.h>
+
 #include "bench/common/activation_error.h"
 #include "published/activation.h"
 #include "twin/cases.h"
@@ -84,7 +86,7 @@ static twin_act *twin_of(const function *f)
 }
 
 /* trnmath's results for n patterns from `first` on, `step` apart, on every instruction set. */
-static void against_twin(twin_act *t, trn_act op, uint32_t first, uint32_t step, size_t n)
+static void against_twin(twin_act *t, trn_act op, const trn_act_table *table, uint32_t first, uint32_t step, size_t n)
 {
     static float x[BLOCK], y[BLOCK], want[BLOCK];
     for (size_t i = 0; i < n; i++) {
@@ -96,7 +98,7 @@ static void against_twin(twin_act *t, trn_act op, uint32_t first, uint32_t step,
         if (cases_level() == 2 && step == 1 && all_isas[k] != TRN_ISA_AVX512 &&
             all_isas[k] != trn_isa_from_name(trn_isa_name()))
             continue;
-        evaluate(op, NULL, all_isas[k], y, x, n);
+        evaluate(op, table, all_isas[k], y, x, n);
         for (size_t i = 0; i < n; i++)
             if (cases_bits_of(y[i]) != cases_bits_of(want[i]))
                 fail_msg("%s(%08x = %g) is %08x (%s), the twin has %08x", trn_act_name(op), cases_bits_of(x[i]),
@@ -110,16 +112,29 @@ static void every_bfloat16(void **state)
     uint64_t rng = 501;
     for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
         twin_act *t = twin_of(&functions[k]);
-        for (uint32_t code = 0; code < 65536; code += BLOCK) against_twin(t, functions[k].op, code << 16, 65536, BLOCK);
+        for (uint32_t code = 0; code < 65536; code += BLOCK)
+            against_twin(t, functions[k].op, NULL, code << 16, 65536, BLOCK);
         for (int round = 0; round < 16; round++) /* and others: ends of buckets lie between bfloat16's */
-            against_twin(t, functions[k].op, cases_u32(&rng), cases_u32(&rng) | 1, BLOCK - 7);
+            against_twin(t, functions[k].op, NULL, cases_u32(&rng), cases_u32(&rng) | 1, BLOCK - 7);
         for (int quarter = 1; quarter < 4 * 110; quarter++) {
             const float edge = (float)quarter / 4;
-            against_twin(t, functions[k].op, cases_bits_of(edge) - 3, 1, 6);
-            against_twin(t, functions[k].op, cases_bits_of(-edge) - 3, 1, 6);
+            against_twin(t, functions[k].op, NULL, cases_bits_of(edge) - 3, 1, 6);
+            against_twin(t, functions[k].op, NULL, cases_bits_of(-edge) - 3, 1, 6);
         }
         free(t);
     }
+}
+
+/* The alternative that trn_numerics has. */
+static void rsqrt_by_eight_buckets(void **state)
+{
+    (void)state;
+    const trn_act_table eight = trni_act_power_of(TRN_ACT_RSQRT, 3);
+    twin_act *t = twin_act_new(exact, TRN_ACT_RSQRT, TWIN_ACT_RSQRT, 0);
+    t->each = 8;
+    for (uint32_t code = 0; code < 65536; code += BLOCK)
+        against_twin(t, TRN_ACT_RSQRT, &eight, code << 16 | 0x1234, 65536, BLOCK);
+    free(t);
 }
 
 static void every_float(void **state)
@@ -131,7 +146,8 @@ static void every_float(void **state)
     }
     for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
         twin_act *t = twin_of(&functions[k]);
-        for (uint64_t u = 0; u < (uint64_t)1 << 32; u += BLOCK) against_twin(t, functions[k].op, (uint32_t)u, 1, BLOCK);
+        for (uint64_t u = 0; u < (uint64_t)1 << 32; u += BLOCK)
+            against_twin(t, functions[k].op, NULL, (uint32_t)u, 1, BLOCK);
         print_message("%s: all 2^32\n", trn_act_name(functions[k].op));
         free(t);
     }
@@ -253,7 +269,7 @@ static void errors(void **state)
         { TRN_ACT_EXP, 1.15e-5 }, { TRN_ACT_SIGMOID, 1.15e-5 }, { TRN_ACT_SOFTPLUS, 1.15e-5 },
         { TRN_ACT_TANH, 1.7e-4 }, { TRN_ACT_ERF, 1.5e-4 },      { TRN_ACT_SILU, 4e-5 },
         { TRN_ACT_MISH, 6.5e-5 }, { TRN_ACT_SIN, 1.5e-5 },      { TRN_ACT_ARCTAN, 2e-4 },
-        { TRN_ACT_SQRT, 5e-7 },   { TRN_ACT_RSQRT, 3.5e-6 },    { TRN_ACT_RECIPROCAL, 1.21e-5 },
+        { TRN_ACT_SQRT, 5e-7 },   { TRN_ACT_RSQRT, 4.5e-5 },    { TRN_ACT_RECIPROCAL, 1.21e-5 },
         { TRN_ACT_COPY, 0 },      { TRN_ACT_ABS, 0 },           { TRN_ACT_RELU, 0 },
         { TRN_ACT_SIGN, 0 },
     };
@@ -557,6 +573,29 @@ static void same_bits(void **state)
         }
 }
 
+/* ---- trn_numerics.rsqrt_buckets ---- */
+
+static void rsqrt_buckets(void **state)
+{
+    (void)state;
+    enum { N = 500 };
+    static const int buckets[] = { 0, 4, 8 }, log2_of[] = { 2, 2, 3 };
+    float x[N], y[N], want[N];
+    for (int i = 0; i < N; i++) x[i] = 0.01f * (float)(i + 1);
+    for (int k = 0; k < 3; k++) {
+        const trn_act_table table = trni_act_power_of(TRN_ACT_RSQRT, log2_of[k]);
+        const trn_numerics numerics = { .rsqrt_buckets = buckets[k] };
+        const trn_activation_args args = { .dst = trn_tensor_2d(TRN_F32, y, 1, N),
+                                           .src = trn_tensor_2d(TRN_F32, x, 1, N),
+                                           .op = TRN_ACT_RSQRT,
+                                           .generation = TRN_TRAINIUM2,
+                                           .numerics = &numerics };
+        assert_int_equal(trn_activation(&args), TRN_OK);
+        evaluate(TRN_ACT_RSQRT, &table, TRN_ISA_PORTABLE, want, x, N);
+        assert_memory_equal(y, want, sizeof y);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -573,6 +612,8 @@ int main(void)
         cmocka_unit_test(buckets_that_are_needed),
         cmocka_unit_test(rows_that_fit),
         cmocka_unit_test(same_bits),
+        cmocka_unit_test(rsqrt_by_eight_buckets),
+        cmocka_unit_test(rsqrt_buckets),
         cmocka_unit_test(every_float),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

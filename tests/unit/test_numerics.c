@@ -40,7 +40,7 @@ static const struct {
     { "sr_where", "engine_writes" },
     { "activation_fused", "off" },
     { "reduce_order", "sequential" },
-    { "rsqrt_buckets", "8" },
+    { "rsqrt_buckets", "4" },
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 

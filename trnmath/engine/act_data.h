@@ -18,7 +18,7 @@
  * from zero on each side.
  *
  * KNOWN FROM: the functions' definitions. That the engine's coefficients are Taylor's about a bucket's centre:
- *     `measured` for exp, reciprocal and the second rsqrt (errors published for Trainium1 and 2), `documented` for sin
+ *     `measured` for exp, reciprocal and the first rsqrt (errors published for Trainium1 and 2), `documented` for sin
  *     beyond its range (NKI, supported activation functions); `assumed` for the others, and all ends are `assumed`.
  */
 #ifndef TRNI_ENGINE_ACT_DATA_H
@@ -49,9 +49,9 @@ enum { TRNI_ACT_LOWEST = -8, TRNI_ACT_OCTAVES = 15 };
 #define TRNI_ACT_POWERS(X)    \
     X(RECIPROCAL, 1, 3313, 3) \
     X(SQRT, 2, 3321, 3)       \
-    X(RSQRT, 2, 3337, 3)      \
-    X(LOG, 1, 3353, 3)        \
-    X(RSQRT, 2, 3361, 2)
+    X(RSQRT, 2, 3337, 2)      \
+    X(LOG, 1, 3345, 3)        \
+    X(RSQRT, 2, 3353, 3)
 
 enum { TRNI_ACT_ROWS = 3369 };
 
@@ -1168,17 +1168,17 @@ TRNI_DATA uint64_t trni_act_words[2 * TRNI_ACT_ROWS] = {
     0x3ebe26eb3fac5345,0x3c67875cbd51d2ab,0x3eb7ea743fb22b20,0x3c43f906bd3dd93e,0x3eaf9d533fba9728,0x3c1b8fcabd2548c7,
     0x3ea61d5f3fc542e1,0x3beb98febd0be2d7,0x3e9e01b33fcf623a,0x3bb77202bcf0c5a2,0x3e96fb063fd908d9,0x3b9220eebcd20f57,
     0x3e90d0c33fe24630,0x3b6d4403bcb95d22,0x3e8b59483feb26a9,0x3b43bcf8bca52771,0x3e8675323ff3b46a,0x3b23b72ebc945e02,
-    0x3e820c523ffbf7df,0x3b0a92dbbc863e44,0xbee9bf4d3f785b42,0xbe8169073ea4ff82,0xbec5d42d3f6aebf5,0xbe2f5c583e79e397,
-    0xbeaa40643f5f7483,0xbdf713b93e4292bb,0xbe9488e83f5584cd,0xbdb3b3ab3e1afe2a,0xbe83126f3f4ccccd,0xbd8637bd3dfba882,
-    0xbe6990293f4511a3,0xbd4d0c6f3dcf9c97,0xbe51d2ab3f3e26eb,0xbd1faccd3dada585,0xbe3dd93e3f37ea74,0xbcfcde393d92fac4,
-    0xbe2548c73f2f9d53,0xbcb703843d6957af,0xbe0be2d73f261d5f,0xbc77ff5d3d30b2bf,0xbdf0c5a23f1e01b3,0xbc2eb5b93d099581,
-    0xbdd20f573f16fb06,0xbbfe23033cdb3165,0xbdb95d223f10d0c3,0xbbbdd0023cb1f302,0xbda527713f0b5948,0xbb90fdc13c92cdba,
-    0xbd945e023f067532,0xbb61d0863c7592c5,0xbd863e443f020c52,0xbb32ce023c4fdc49,0x3f70f0f13d785186,0x3e8e4931bee2c4a7,
-    0x3f5794363e2ff984,0x3e4bd5a7beb58a48,0x3f430c313e8b3ae5,0x3e16f771be949b93,0x3f3216433eb9cec0,0x3de5d18ebe77c5ee,
-    0x3f23d70a3ee47fbe,0x3db2f4fcbe51b717,0x3f17b4263f05f397,0x3d8e0fd3be33cc07,0x3f0d3dcb3f183eba,0x3d654ce1be1bda41,
-    0x3f0421083f295169,0x3d3bb8a7be08642a,0xbed68a9b3f715bef,0xbe53e48d3e8f0712,0xbe9ec6c13f5a514a,0xbdd1f3c73e2d35ea,
+    0x3e820c523ffbf7df,0x3b0a92dbbc863e44,0xbed68a9b3f715bef,0xbe53e48d3e8f0712,0xbe9ec6c13f5a514a,0xbdd1f3c73e2d35ea,
     0xbe772aab3f48d2ab,0xbd6a01033de42763,0xbe476b713f3af4ba,0xbd0dcf3f3d9f8927,0xbe17b4263f2aaaab,0xbc95d4b13d4a4588,
     0xbde08b313f1a5fb2,0xbc14756b3cf4f4f0,0xbdaec5f23f0e00d5,0xbba5773d3ca15442,0xbd8d02d23f0432a5,0xbb488c8c3c619e1d,
+    0x3f70f0f13d785186,0x3e8e4931bee2c4a7,0x3f5794363e2ff984,0x3e4bd5a7beb58a48,0x3f430c313e8b3ae5,0x3e16f771be949b93,
+    0x3f3216433eb9cec0,0x3de5d18ebe77c5ee,0x3f23d70a3ee47fbe,0x3db2f4fcbe51b717,0x3f17b4263f05f397,0x3d8e0fd3be33cc07,
+    0x3f0d3dcb3f183eba,0x3d654ce1be1bda41,0x3f0421083f295169,0x3d3bb8a7be08642a,0xbee9bf4d3f785b42,0xbe8169073ea4ff82,
+    0xbec5d42d3f6aebf5,0xbe2f5c583e79e397,0xbeaa40643f5f7483,0xbdf713b93e4292bb,0xbe9488e83f5584cd,0xbdb3b3ab3e1afe2a,
+    0xbe83126f3f4ccccd,0xbd8637bd3dfba882,0xbe6990293f4511a3,0xbd4d0c6f3dcf9c97,0xbe51d2ab3f3e26eb,0xbd1faccd3dada585,
+    0xbe3dd93e3f37ea74,0xbcfcde393d92fac4,0xbe2548c73f2f9d53,0xbcb703843d6957af,0xbe0be2d73f261d5f,0xbc77ff5d3d30b2bf,
+    0xbdf0c5a23f1e01b3,0xbc2eb5b93d099581,0xbdd20f573f16fb06,0xbbfe23033cdb3165,0xbdb95d223f10d0c3,0xbbbdd0023cb1f302,
+    0xbda527713f0b5948,0xbb90fdc13c92cdba,0xbd945e023f067532,0xbb61d0863c7592c5,0xbd863e443f020c52,0xbb32ce023c4fdc49,
 };
 
 #endif /* TRNI_ENGINE_ACT_DATA_H */
