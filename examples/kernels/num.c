@@ -134,7 +134,7 @@ static const struct {
     double relative, fourth, second;
 } functions[] = {
     [NUM_EXP] = { exact_exp, 1.1245e-5, 0, 0 },   /* (1/8)^4 / 24 e^(1/8) */
-    [NUM_RSQRT] = { exact_rsqrt, 3.28e-6, 0, 0 }, /* 35/128 (1/17)^4, and its next term */
+    [NUM_RSQRT] = { exact_rsqrt, 4.37e-5, 0, 0 }, /* 35/128 (1/9)^4 and its next terms, over sqrt(9/8) */
     [NUM_SILU] = { exact_silu, 0, 0.5, 0.5 },
     [NUM_GELU] = { exact_gelu, 0, 1.75, 0.8 },
     [NUM_SOFTPLUS] = { exact_softplus, 0, 0.125, 0.25 },
