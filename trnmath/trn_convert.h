@@ -414,24 +414,21 @@ TRN_API trn_status trn_convert(const trn_convert_args *args)
 
     p->stream = trni_stream_available(p->isa) && !p->copy && !p->in_place &&
                 p->elements >= TRNI_CONVERT_STREAM / (int64_t)p->dst_bytes;
-#if defined(_OPENMP)
-    trni_team team = { 1, 0, 0 }; /* not even an inactive parallel region: it costs 300 ns */
-    if (p->elements >= TRNI_CONVERT_PARALLEL && !p->draw) team = trni_team_begin(trni_threads());
-    if (team.threads > 1) {
-        TRNI_PARALLEL(num_threads(team.threads))
-        {
-            TRNI_FLOATS;
-            TRNI_FOR(schedule(static) nowait)
-            for (int64_t tile = 0; tile < p->tiles; tile++) trni_convert_tile(p, tile);
-            if (p->stream) trni_stream_end();
-            trni_team_worked(&team);
-        }
-        trni_team_end(&team);
+    trni_team team = trni_team_begin(p->elements < TRNI_CONVERT_PARALLEL || p->draw ? 1 : trni_threads());
+    if (team.threads == 1) {
+        for (int64_t tile = 0; tile < p->tiles; tile++) trni_convert_tile(p, tile);
+        if (p->stream) trni_stream_end();
         return TRN_OK;
     }
-#endif
-    for (int64_t tile = 0; tile < p->tiles; tile++) trni_convert_tile(p, tile);
-    if (p->stream) trni_stream_end();
+    TRNI_PARALLEL(num_threads(team.threads))
+    {
+        TRNI_FLOATS;
+        TRNI_FOR(schedule(static) nowait)
+        for (int64_t tile = 0; tile < p->tiles; tile++) trni_convert_tile(p, tile);
+        if (p->stream) trni_stream_end();
+        trni_team_worked(&team);
+    }
+    trni_team_end(&team);
     return TRN_OK;
 }
 

@@ -305,22 +305,19 @@ TRNI_DRIVER void trni_matmul_blocks(const trni_product *p, const trni_cut *cut, 
 {
     const int blocks = cut->threads_m * cut->threads_n;
     scratch += (0 - (uintptr_t)scratch) % TRNI_SCRATCH_ALIGN;
-#if defined(_OPENMP)
-    trni_team team = { 1, 0, 0 };
-    if (blocks > 1) team = trni_team_begin(blocks); /* libgomp takes 1.5 us for a region of one thread */
-    if (team.threads > 1) {
-        TRNI_PARALLEL(num_threads(team.threads))
-        {
-            TRNI_FLOATS;
-            TRNI_FOR(schedule(static, 1) nowait)
-            for (int block = 0; block < blocks; block++) trni_block_multiply(p, cut, block, scratch);
-            trni_team_worked(&team);
-        }
-        trni_team_end(&team);
+    trni_team team = trni_team_begin(blocks);
+    if (team.threads == 1) {
+        for (int block = 0; block < blocks; block++) trni_block_multiply(p, cut, block, scratch);
         return;
     }
-#endif
-    for (int block = 0; block < blocks; block++) trni_block_multiply(p, cut, block, scratch);
+    TRNI_PARALLEL(num_threads(team.threads))
+    {
+        TRNI_FLOATS;
+        TRNI_FOR(schedule(static, 1) nowait)
+        for (int block = 0; block < blocks; block++) trni_block_multiply(p, cut, block, scratch);
+        trni_team_worked(&team);
+    }
+    trni_team_end(&team);
 }
 
 TRNI_DRIVER void trni_matmul_run(const trni_product *p, const trni_matmul_plan *plan, void *scratch)

@@ -545,8 +545,11 @@ TRNI_FN void trni_activation_open(trni_activation *a, const trn_act_table *table
 {
     trni_span_output(&a->dst, &a->frame.dst, &a->frame);
     trni_span_init(&a->src, &a->src_view, a->frame.isa);
-    const trn_act_table fine = trni_act_power_of(TRN_ACT_RSQRT, 3);
-    if (!table && a->op == TRN_ACT_RSQRT && a->frame.numerics.rsqrt_buckets == 8) table = &fine;
+    trn_act_table fine;
+    if (!table && a->op == TRN_ACT_RSQRT && a->frame.numerics.rsqrt_buckets == 8) {
+        fine = trni_act_power_of(TRN_ACT_RSQRT, 3);
+        table = &fine;
+    }
     if (a->math == TRN_ACT_MATH_ENGINE) trni_act_plan_init(&a->act, a->op, a->param.value, table, a->frame.isa);
     if (a->math == TRN_ACT_MATH_ENGINE && a->frame.partitions * a->frame.elements >= TRNI_ACT_NEAR_FROM)
         trni_act_plan_near(&a->act);

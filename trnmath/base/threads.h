@@ -118,58 +118,69 @@ TRNI_FN int trni_thread(void)
  * the largest share, worked and then waited. Where that is longer than it alone would have worked, they have one thread
  * for a while, which doubles as long as it is so. Bits do not depend on it. */
 
-#if defined(_OPENMP)
-enum { TRNI_PACE_LATE = 1000, TRNI_PACE_GOOD = 20000, TRNI_PACE_LEAST = 10000, TRNI_PACE_MOST = 640000 }; /* us */
-
-typedef struct trni_pace {
-    int64_t until; /* us; atomic */
-    bool held;     /* atomic: who holds it changes the others */
-    int64_t alone, took, pause;
-} trni_pace;
-
 typedef struct trni_team {
     int threads;
     int64_t began, worked; /* us */
 } trni_team;
 
-TRNI_FN trni_pace *trni_pace_here(void)
+#if defined(_OPENMP)
+enum { TRNI_ALONE_LATE = 1000, TRNI_ALONE_GOOD = 20000, TRNI_ALONE_LEAST = 10000, TRNI_ALONE_MOST = 640000 }; /* us */
+
+typedef struct trni_alone {
+    int64_t until; /* us; atomic */
+    bool held;     /* atomic: who holds it changes the others */
+    int64_t alone, took, pause;
+} trni_alone;
+
+TRNI_FN trni_alone *trni_alone_here(void)
 {
-    static trni_pace pace;
-    return &pace;
+    static trni_alone state;
+    return &state;
 }
 
 TRNI_FN int64_t trni_now_us(void) { return (int64_t)(omp_get_wtime() * 1e6); }
+#endif
 
-/* Before a region of so many threads: team.threads are worth it. */
+/* Before a region of so many threads: team.threads are worth it. One is no region: it would take 300 ns and more. */
 TRNI_FN trni_team trni_team_begin(int threads)
 {
-    trni_team team = { threads, trni_now_us(), 0 };
-    if (team.began < __atomic_load_n(&trni_pace_here()->until, __ATOMIC_RELAXED)) team.threads = 1;
+    trni_team team = { threads, 0, 0 };
+#if defined(_OPENMP)
+    if (threads > 1) team.began = trni_now_us();
+    if (threads > 1 && team.began < __atomic_load_n(&trni_alone_here()->until, __ATOMIC_RELAXED)) team.threads = 1;
+#endif
     return team;
 }
 
 /* In it, by each thread that has done its share. */
 TRNI_FN void trni_team_worked(trni_team *team)
 {
+#if defined(_OPENMP)
     if (trni_thread() == 0) team->worked = trni_now_us();
+#else
+    (void)team;
+#endif
 }
 
 /* After it. */
 TRNI_FN void trni_team_end(const trni_team *team)
 {
-    trni_pace *pace = trni_pace_here();
+#if defined(_OPENMP)
+    trni_alone *state = trni_alone_here();
     const int64_t now = trni_now_us();
-    if (__atomic_test_and_set(&pace->held, __ATOMIC_ACQUIRE)) return;
-    pace->alone += (team->worked - team->began) * team->threads;
-    pace->took += now - team->began;
-    if (pace->took > TRNI_PACE_LATE && pace->took > pace->alone - pace->alone / 5) {
-        pace->pause = pace->pause ? trni_min64(2 * pace->pause, TRNI_PACE_MOST) : (int64_t)TRNI_PACE_LEAST;
-        __atomic_store_n(&pace->until, now + pace->pause, __ATOMIC_RELAXED);
-        pace->alone = pace->took = 0;
-    } else if (pace->took > TRNI_PACE_GOOD)
-        pace->alone = pace->took = pace->pause = 0;
-    __atomic_clear(&pace->held, __ATOMIC_RELEASE);
-}
+    if (__atomic_test_and_set(&state->held, __ATOMIC_ACQUIRE)) return;
+    state->alone += (team->worked - team->began) * team->threads;
+    state->took += now - team->began;
+    if (state->took > TRNI_ALONE_LATE && state->took > state->alone - state->alone / 5) {
+        state->pause = state->pause ? trni_min64(2 * state->pause, TRNI_ALONE_MOST) : (int64_t)TRNI_ALONE_LEAST;
+        __atomic_store_n(&state->until, now + state->pause, __ATOMIC_RELAXED);
+        state->alone = state->took = 0;
+    } else if (state->took > TRNI_ALONE_GOOD)
+        state->alone = state->took = state->pause = 0;
+    __atomic_clear(&state->held, __ATOMIC_RELEASE);
+#else
+    (void)team;
 #endif
+}
 
 #endif /* TRNI_BASE_THREADS_H */

@@ -471,16 +471,11 @@ TRNI_DRIVER bool trni_frame_empty(const trni_frame *f) { return f->partitions ==
 /* Work on elements [f, f + n) of partition p, n <= TRNI_SPAN_CHUNK, or what was asked for. */
 typedef void trni_span_work(const void *plan, int64_t p, int64_t f, int64_t n);
 
-/* Do threads pay? Where they do not, no region is opened: one of a single thread takes 0.4 us (measured), more than all
- * else of a small call. */
-TRNI_FN bool trni_span_parallel(int64_t partitions, int64_t elements)
+/* How many threads pay. For one no region is opened: that takes 0.4 us (measured), more than all else of a small
+ * call. */
+TRNI_FN int trni_span_threads(int64_t partitions, int64_t elements)
 {
-#if defined(_OPENMP)
-    return partitions * elements >= TRNI_SPAN_PARALLEL && trni_threads() > 1;
-#else
-    (void)partitions, (void)elements;
-    return false;
-#endif
+    return partitions * elements >= TRNI_SPAN_PARALLEL ? trni_threads() : 1;
 }
 
 /* Chunk i of all. */
@@ -496,24 +491,21 @@ TRNI_FN void trni_span_each_of(int64_t partitions, int64_t elements, int64_t chu
                                const void *plan)
 {
     const int64_t all = partitions * trni_ceil_div(elements, chunk);
-#if defined(_OPENMP)
-    trni_team team = { 1, 0, 0 };
-    if (trni_span_parallel(partitions, elements)) team = trni_team_begin(trni_threads());
-    if (team.threads > 1) {
-        TRNI_PARALLEL(num_threads(team.threads))
-        {
-            TRNI_FLOATS;
-            TRNI_FOR(schedule(static) nowait)
-            for (int64_t i = 0; i < all; i++) trni_span_nth(i, elements, chunk, work, plan);
-            trni_stream_end(); /* by each thread, for what it sent past the caches */
-            trni_team_worked(&team);
-        }
-        trni_team_end(&team);
+    trni_team team = trni_team_begin(trni_span_threads(partitions, elements));
+    if (team.threads == 1) {
+        for (int64_t i = 0; i < all; i++) trni_span_nth(i, elements, chunk, work, plan);
+        trni_stream_end();
         return;
     }
-#endif
-    for (int64_t i = 0; i < all; i++) trni_span_nth(i, elements, chunk, work, plan);
-    trni_stream_end();
+    TRNI_PARALLEL(num_threads(team.threads))
+    {
+        TRNI_FLOATS;
+        TRNI_FOR(schedule(static) nowait)
+        for (int64_t i = 0; i < all; i++) trni_span_nth(i, elements, chunk, work, plan);
+        trni_stream_end(); /* by each thread, for what it sent past the caches */
+        trni_team_worked(&team);
+    }
+    trni_team_end(&team);
 }
 
 TRNI_FN void trni_span_each(int64_t partitions, int64_t elements, trni_span_work *work, const void *plan)
@@ -529,28 +521,23 @@ TRNI_FN void trni_partitions_share(int64_t partitions, int64_t elements, int64_t
                                    trni_partitions_work *work, const void *plan)
 {
     const int64_t all = trni_ceil_div(partitions, group);
-    void *const first = rooms ? trni_workspace_of(rooms, 0) : NULL;
-#if defined(_OPENMP)
-    trni_team team = { 1, 0, 0 };
-    if (trni_span_parallel(partitions, elements)) team = trni_team_begin(trni_threads());
-    if (team.threads > 1) {
-        TRNI_PARALLEL(num_threads(team.threads))
-        {
-            TRNI_FLOATS;
-            void *const room = rooms ? trni_workspace_of(rooms, trni_thread()) : NULL;
-            TRNI_FOR(schedule(static) nowait)
-            for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group), room);
-            trni_stream_end(); /* by each thread, as above */
-            trni_team_worked(&team);
-        }
-        trni_team_end(&team);
+    trni_team team = trni_team_begin(trni_span_threads(partitions, elements));
+    if (team.threads == 1) {
+        void *const room = rooms ? trni_workspace_of(rooms, 0) : NULL;
+        for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group), room);
+        trni_stream_end();
         return;
     }
-#else
-    (void)elements;
-#endif
-    for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group), first);
-    trni_stream_end();
+    TRNI_PARALLEL(num_threads(team.threads))
+    {
+        TRNI_FLOATS;
+        void *const room = rooms ? trni_workspace_of(rooms, trni_thread()) : NULL;
+        TRNI_FOR(schedule(static) nowait)
+        for (int64_t i = 0; i < all; i++) work(plan, i * group, trni_min64(group, partitions - i * group), room);
+        trni_stream_end(); /* by each thread, as above */
+        trni_team_worked(&team);
+    }
+    trni_team_end(&team);
 }
 
 TRNI_FN void trni_partitions_each(int64_t partitions, int64_t elements, int64_t group, trni_partitions_work *work,
@@ -563,7 +550,7 @@ TRNI_FN trn_status trni_partitions_each_in(size_t bytes, const trni_frame *f, in
                                            const void *plan)
 {
     trni_workspace rooms;
-    const int threads = trni_span_parallel(f->partitions, f->elements) ? trni_threads() : 1;
+    const int threads = trni_span_threads(f->partitions, f->elements);
     const trn_status status = trni_workspace_open(&rooms, bytes, threads, f->how.error);
     if (status != TRN_OK) return status;
     trni_partitions_share(f->partitions, f->elements, group, &rooms, work, plan);

@@ -25,7 +25,7 @@ struct path {
     trn_core_steps steps;
     path_line line[PATH_ROWS];
     int lines;
-    char where[TRN_TRACE_WHERE];
+    char where[TRN_TRACE_WHERE]; /* the present line, for a trace */
 };
 
 /* The number of this line, from 1 on; 0 for those that there is no room for. */
@@ -62,8 +62,9 @@ static int path_step(core_object *core)
     c->args.steps = &p->steps;
     place_now(&core->now);
     c->mark = core->now.line ? path_line_of(p, &core->now) : 0;
+    if (!c->args.trace) return 0;
     snprintf(p->where, sizeof p->where, "%s:%d", core->now.file, core->now.line);
-    if (c->args.trace) c->args.trace->where = core->now.line ? p->where : NULL;
+    c->args.trace->where = core->now.line ? p->where : NULL;
     return 0;
 }
 

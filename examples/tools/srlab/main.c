@@ -69,8 +69,6 @@ static bool take_batch(void *into, const char *value, char *why)
     return *batch % SR_SHARDS == 0 || app_refuse(why, "a batch is cut into 4 shards: expected a multiple of 4");
 }
 
-#define READ(function, read) APP_READ(function, sr_settings, read)
-
 /* ---- tables ---- */
 
 /* The formatter takes the braces for a block. */

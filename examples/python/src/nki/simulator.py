@@ -322,8 +322,8 @@ class Kernel:
         return self.run(args, kwargs)
 
     def with_schedule(self, edges: Iterable[tuple[str, str | Iterable[str]]]) -> Kernel:
-        """The kernel with edges between instructions, by name: (later, earlier) or (later, [earlier, ...]). Here each
-        engine goes in the program's order, so they change no number, and the clock leaves them out."""
+        """The kernel with edges between instructions, by name: (later, earlier) or (later, [earlier, ...]). Here they
+        change no number, and the clock leaves them out."""
         for edge in edges:
             later, earlier = edge if isinstance(edge, (tuple, list)) and len(edge) == 2 else (None, None)
             several = list(earlier) if isinstance(earlier, (list, tuple)) else [earlier]
