@@ -22,8 +22,9 @@ build() {
         cp "$built" "$scratch/digest"
         return
     fi
+    case ${flags%% *} in *gcc | *g++) memory=$roomy ;; *) memory= ;; esac
     # shellcheck disable=SC2086
-    if ! $flags -I"$root" "$root/tests/digest/digest.c" -o "$scratch/digest" -lm 2>"$scratch/log"; then
+    if ! $flags $memory -I"$root" "$root/tests/digest/digest.c" -o "$scratch/digest" -lm 2>"$scratch/log"; then
         checked
         fail_log "$scratch/log" "digest.c does not build: $flags"
         return 1

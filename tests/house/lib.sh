@@ -78,6 +78,9 @@ compilers() {
     done
 }
 
+# For gcc, when it compiles all bodies: it looks for garbage in its memory less often, which is a tenth of its time.
+roomy='--param ggc-min-heapsize=1000000'
+
 # The one that takes least time where any will do: clang if it is here, which takes a quarter of gcc's.
 quick_compiler() { compilers | tail -n 1; }
 
