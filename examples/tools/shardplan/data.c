@@ -256,11 +256,26 @@ static void json_formats(const sp_job *job, FILE *out)
                 { "gradients", f.gradients },
                 { "optimizer", f.optimizer },
                 { "kv", f.kv },
-                { "compute", f.compute } };
+                { "compute", f.compute },
+                { "attention", f.attention },
+                { "experts", f.experts },
+                { "lm_head", f.head } };
     fprintf(out, "  \"precision\": \"%s\",\n  \"formats\": {", trn_precision_name(job->args.precision));
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         fprintf(out, "%s\"%s\": \"%s\"", i ? ", " : "", row[i].name, trn_format_name(row[i].format));
     fputs("},\n", out);
+}
+
+static void json_notes(const sp_job *job, FILE *out)
+{
+    sp_notes notes;
+    sp_notes_of(job, &notes);
+    fputs("  \"notes\": [", out);
+    for (int i = 0; i < notes.count; i++) {
+        fputs(i ? ",\n    " : "\n    ", out);
+        app_print_json_string(out, notes.text[i]);
+    }
+    fputs(notes.count ? "\n  ],\n" : "],\n", out);
 }
 
 static void json_scaling(const sp_job *job, FILE *out)
@@ -297,6 +312,7 @@ void sp_print_json(FILE *out, const void *context)
     fprintf(out, ",\n  \"chips\": %d,\n  \"job\": \"%s\",\n  \"batch\": %lld,\n  \"sequence\": %lld,\n", job->net.chips,
             trn_job_name(job->args.job), (long long)job->args.batch, (long long)job->args.sequence);
     json_formats(job, out);
+    json_notes(job, out);
     fprintf(out, "  \"found\": %lld,\n  \"legal\": %lld,\n  \"variants\": %lld,\n  \"reasons\": {",
             (long long)job->list.found, (long long)job->list.legal, (long long)job->list.tried);
     for (int i = 1; i < TRN_PLAN_REASON_COUNT; i++)

@@ -50,10 +50,25 @@ static bool take_system(void *into, const char *value, char *why)
 
 WORD(take_job, trn_job, args.job, TRN_JOB_COUNT, trn_job_name)
 WORD(take_precision, trn_precision, args.precision, TRN_PRECISION_COUNT, trn_precision_name)
+WORD(take_part, hf_part, ask.part, HF_PARTS, hf_part_name)
 WORD(take_zero, trn_zero, args.zero, TRN_ZERO_COUNT, trn_zero_name)
 WORD(take_recompute, trn_recompute, args.recompute, TRN_RECOMPUTE_COUNT, trn_recompute_name)
 
 /* ---- lists of name=value ---- */
+
+/* A format, or one with a scale of a byte for each 32 elements: OCP's MX, whose elements have 4 or 8 bits. */
+static bool take_stored(const char *value, trn_format *format, double *bits, char *why)
+{
+    static const struct {
+        const char *name;
+        trn_format format;
+        double bits;
+    } row[] = { { "mxfp4", TRN_F4_E2M1, 4.25 }, { "mxfp8", TRN_F8_E4M3FN, 8.25 } };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (strcmp(row[i].name, value) == 0) return *format = row[i].format, *bits = row[i].bits, true;
+    *bits = 0;
+    return app_parse_format(value, format, why);
+}
 
 static bool set_format(sp_options *o, const char *name, const char *value, char *why)
 {
@@ -61,20 +76,33 @@ static bool set_format(sp_options *o, const char *name, const char *value, char 
     const struct {
         const char *name;
         trn_format *format;
+        double *bits;
     } row[] = {
-        { "weights", &f->weights },
-        { "activations", &f->activations },
-        { "gradients", &f->gradients },
-        { "optimizer", &f->optimizer },
-        { "kv", &f->kv },
-        { "wire", &f->wire },
-        { "compute", &f->compute },
+        { "weights", &f->weights, &f->weights_bits },
+        { "activations", &f->activations, NULL },
+        { "gradients", &f->gradients, NULL },
+        { "optimizer", &f->optimizer, NULL },
+        { "kv", &f->kv, &f->kv_bits },
+        { "wire", &f->wire, NULL },
+        { "compute", &f->compute, NULL },
+        { "attention", &f->attention, &f->attention_bits },
+        { "experts", &f->experts, &f->experts_bits },
+        { "lm_head", &f->head, &f->head_bits },
     };
     trn_format format;
-    if (!app_parse_format(value, &format, why)) return false;
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-        if (strcmp(row[i].name, name) == 0) return *row[i].format = format, true;
-    return app_refuse(why, "expected weights, activations, gradients, optimizer, kv, wire or compute");
+    double bits;
+    if (!take_stored(value, &format, &bits, why)) return false;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        if (strcmp(row[i].name, name) != 0) continue;
+        if (bits > 0 && !row[i].bits && row[i].format != &f->compute)
+            return app_fail(
+                why, "block scales are for weights, attention, experts, lm_head, kv and compute, not for %s", name);
+        *row[i].format = format;
+        if (row[i].bits) *row[i].bits = bits;
+        return true;
+    }
+    return app_refuse(why, "expected weights, attention, experts, lm_head, activations, gradients, optimizer, kv, wire "
+                           "or compute");
 }
 
 /* Zero means the default to the library, and a negative number zero. */
@@ -137,14 +165,22 @@ static const app_option option[] = {
       APP_TAKES_INT64(sp_options, args.sequence, 1, LARGEST) },
     { "--prompt", "N", "decode: tokens of a prompt, for the first token (default: --seq)",
       APP_TAKES_INT64(sp_options, args.prompt, 1, LARGEST) },
+    { "--part", "NAME",
+      "of a model that is two the one that is planned: encoder or decoder (decode: the\n"
+      "decoder) of t5 and whisper, text or image of clip",
+      .apply = take_part },
+    { "--source", "N", "tokens of the encoder's that a decoder looks at (default: as its file says)",
+      APP_TAKES_INT64(sp_options, ask.positions, 1, LARGEST) },
     { "--precision", "NAME",
       "autocast (default): bfloat16, but gradients, optimizer states and a copy of\n"
       "the weights float32; bf16: all of it bfloat16; fp32: all of it float32",
       .apply = take_precision },
     { "--format", "LIST",
-      "such as weights=int8,kv=float8_e4m3; of weights, activations, gradients,\n"
-      "optimizer, kv, wire, compute. Weights that products do not take as they are\n"
-      "stored are converted on the way",
+      "such as weights=int8,experts=mxfp4,kv=float8_e4m3; of weights (and of them\n"
+      "attention, experts, lm_head), activations, gradients, optimizer, kv, wire,\n"
+      "compute; mxfp4 and mxfp8 have a byte of scale for each 32 elements. Default: what\n"
+      "quantization_config says. Weights that products do not take as they are stored are\n"
+      "converted on the way",
       .apply = take_format },
     { .help = "the search" },
     { "--tp", "N", "only plans with this degree of tensor parallelism", .apply = take_tp },
@@ -170,6 +206,10 @@ static const app_option option[] = {
     { "--replicate-kv", NULL, "they are, which is the default", APP_SETS(sp_options, args.replicate_kv) },
     { "--pad-heads", NULL, "where tp does not divide the heads, zeros make more of them",
       APP_SETS(sp_options, args.pad_heads) },
+    { "--experts-over", "N",
+      "of tp's ranks N hold other experts, whose width only tp / N cut (default 1: every\n"
+      "rank has a slice of every expert); without all_to_all, as all have all tokens",
+      APP_TAKES_INT(sp_options, args.experts_over, 1, CHIPS) },
     { "--uneven-stages", NULL, "the last stage may have fewer layers", APP_SETS(sp_options, args.uneven_stages) },
     { "--no-sp", NULL, "without sequence parallelism (default: wherever tp divides the tokens)",
       APP_SETS(sp_options, args.no_sp) },

@@ -78,6 +78,19 @@ static void print_facts(const sp_job *job, FILE *out)
     fputs("</div>\n", out);
 }
 
+static void print_notes(const sp_job *job, FILE *out)
+{
+    sp_notes notes;
+    sp_notes_of(job, &notes);
+    if (!notes.count) return;
+    fputs("<ul class=notes>", out);
+    for (int i = 0; i < notes.count; i++) {
+        fputs("<li>", out);
+        app_escape(out, notes.text[i]);
+    }
+    fputs("</ul>\n", out);
+}
+
 /* ---- the plans ---- */
 
 static void print_cells(const sp_job *job, const trn_plan *p, int64_t rank, double longest, FILE *out)
@@ -302,6 +315,7 @@ void sp_print_report(FILE *out, const void *context)
     app_escape(out, title);
     fprintf(out, "</h1><p class=lead>How to spread it: %s. %c%s.</p>\n", text, formats[0] - 'a' + 'A', formats + 1);
     print_facts(job, out);
+    print_notes(job, out);
     if (job->list.legal)
         print_plans(job, out);
     else

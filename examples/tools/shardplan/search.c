@@ -6,8 +6,7 @@
 #include "shardplan.h"
 
 #include <stdlib.h>
-
-#include "io/hf_config.h"
+#include <string.h>
 
 enum { PLANS = 20000 }; /* that are kept; no system has so many */
 
@@ -92,10 +91,38 @@ static bool scaling(sp_job *job, char *why)
 
 /* ---- the search ---- */
 
+/* Formats of the file's quantization_config, where the command line says none of weights. */
+static void take_quantised(sp_job *job)
+{
+    const hf_quantised *q = &job->config.quantised;
+    trn_plan_formats *f = &job->options.args.formats;
+    const struct {
+        hf_kind kind;
+        trn_format *format;
+        double *bits;
+    } row[] = { { HF_MLP, &f->weights, &f->weights_bits },
+                { HF_ATTENTION, &f->attention, &f->attention_bits },
+                { HF_EXPERTS, &f->experts, &f->experts_bits },
+                { HF_HEAD, &f->head, &f->head_bits } };
+    const bool given = f->weights || f->attention || f->experts || f->head;
+    for (size_t i = 0; q->any && !given && i < sizeof row / sizeof row[0]; i++) {
+        *row[i].format = q->kind[row[i].kind].format;
+        *row[i].bits = q->kind[row[i].kind].bits;
+    }
+    if (q->any && given)
+        snprintf(job->config.notes.text[job->config.notes.count < HF_NOTES ? job->config.notes.count++ : 0], HF_NOTE,
+                 "--format takes the place of the file's quantization_config");
+    if (q->kv.format && !f->kv) f->kv = q->kv.format, f->kv_bits = q->kv.bits;
+}
+
 /* Tokens of a sequence where nothing is said: 4096, or as many as the model takes. */
 static bool read_model(sp_job *job, char *why)
 {
-    if (!hf_config_read(job->options.config, &job->model, why)) return false;
+    hf_ask ask = job->options.ask;
+    ask.decodes = job->options.args.job == TRN_JOB_DECODE;
+    if (!hf_config_load(job->options.config, &ask, &job->config, why)) return false;
+    job->model = job->config.model;
+    take_quantised(job);
     int64_t *const length = &job->options.args.sequence, longest = job->model.longest;
     if (*length == 0) *length = longest && longest < 4096 ? longest : 4096;
     return trn_model_size_of(&job->model, &job->size, &job->error) == TRN_OK ||

@@ -5,6 +5,7 @@
  *
  *     main.c        the command line, and everybody who was asked to write the answer
  *     search.c      the model, the network, every plan; the same job on one chip, one server, ... the whole system
+ *     notes.c       what a reader of the answer must know beside it
  *     text.c        numbers as people read them, and the answer on a terminal
  *     data.c        the same as CSV and JSON
  *     report.c      the HTML page
@@ -20,6 +21,7 @@
 #include "app/app.h"
 #include "app/calibration.h"
 #include "app/network.h"
+#include "io/hf_config.h"
 #include "whatif.h"
 
 #include <trnmath/trn_plan.h>
@@ -30,6 +32,7 @@ enum { SP_SCALES = 40 };
 
 typedef struct sp_options {
     const char *config, *preset;
+    hf_ask ask;                            /* which of two models a file means */
     const char *json, *csv, *html, *trace; /* NULL, a file, or "-" (json, csv) */
     trn_system system;
     app_network network; /* --topology, --down, --slow */
@@ -57,8 +60,15 @@ typedef struct sp_scale {
 
 #define SP_BUFFER 1073741824.0 /* 1 GiB */
 
+/* Sentences that stand above the plans. */
+typedef struct sp_notes {
+    int count;
+    char text[24][HF_NOTE];
+} sp_notes;
+
 typedef struct sp_job {
     sp_options options;
+    hf_config config;
     trn_model model;
     trn_model_size size;
     trn_topology net;
@@ -108,6 +118,8 @@ const char *sp_unit_of_work(const sp_job *job); /* "step", "batch of prompts", "
 void sp_describe_job(const sp_job *job, char *text, size_t size);
 /* "weights bfloat16, products in bfloat16, ..." */
 void sp_describe_formats(const sp_job *job, char *text, size_t size);
+/* What the file's reader left out, what is not as its name says, and where the system's sources disagree. */
+void sp_notes_of(const sp_job *job, sp_notes *notes);
 /* How many illegal plans fell for the sentence of plan i; 0 when an earlier one has told it. */
 int64_t sp_told_by(const sp_job *job, int64_t i);
 

@@ -156,6 +156,13 @@ static void choose_colours(FILE *out)
     plain = colour ? "\033[0m" : "";
 }
 
+static void print_notes(const sp_job *job, FILE *out)
+{
+    sp_notes notes;
+    sp_notes_of(job, &notes);
+    for (int i = 0; i < notes.count; i++) app_say(out, "  note: %s\n", notes.text[i]);
+}
+
 static void print_head(const sp_job *job, FILE *out)
 {
     char text[256];
@@ -177,6 +184,7 @@ static void print_head(const sp_job *job, FILE *out)
     app_say(out, "%s: %s chips; %s\n", job->net.name, sp_count(job->net.chips).text, text);
     sp_describe_formats(job, text, sizeof text);
     fprintf(out, "%s\n", text);
+    print_notes(job, out);
     fprintf(out, "%s sets of degrees, %s legal; %s variants\n", sp_count(job->list.found).text,
             sp_count(job->list.legal).text, sp_count(job->list.tried).text);
 }
