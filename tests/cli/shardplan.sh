@@ -41,6 +41,9 @@ without scales" "$small" --format weights=mxfp4
 refuses "--assume contention=x: expected a number, 0 or more" "$small" --assume contention=x
 refuses "--assume luck=1: no such assumption; --assumptions lists them" "$small" --assume luck=1
 refuses "--preset new: trn3-gen2-ultraserver has no such preset" "$small" --system trn3-gen2-ultraserver --preset new
+refuses "--chips 128: trn2-ultraserver has 64; --topology takes a file that describes a larger network" \
+    "$small" --chips 128
+refuses "--chips: this instance has 12 chips" "$small" --system inf2.48xlarge --chips 16
 refuses "--chips 48: no part of trn2-ultraserver (64 chips)" "$small" --chips 48
 refuses "no plan of 64 chips has these degrees (0 = any): tp 3, cp 0, ep 0, dp 0, pp 0" "$small" --tp 3
 refuses "formats.compute: a_format: the matrix instructions of Trainium2 do not take float8_e4m3fn" \
@@ -221,6 +224,17 @@ awk -F, 'NR == 2 && ($2 != 1 || $(NF - 5) != 2 || $5 != 8) { exit 1 }' shared.cs
 refuses "--lnc 3: expected a whole number from 1 to 2" "$small" --lnc 3
 refuses "lnc is 2; a logical core of Trainium1 has 1 core" "$small" --system trn1.32xlarge --lnc 2
 refuses "tp 6 is neither a divisor nor a multiple of the 4 logical cores of a chip" "$small" --lnc 2 --tp 6
+# Instances that are parts of systems, or other boards with their chips; --top and ranges in HTML; a layer in the trace.
+works "$small" --system trn2.48xlarge --chips 1 --job decode --csv part.csv
+works "$small" --system trn2.3xlarge --job decode --csv instance.csv
+cmp -s part.csv instance.csv || fail "trn2.3xlarge is not one chip of trn2.48xlarge"
+says "trn2.3xlarge: 1 chips"
+works "$small" --system inf2.48xlarge --job decode --batch 24 --top 2 --html page.html --trace trace.json
+says "note: twelve Inferentia2 in a ring, planned as Trainium1"
+json trace.json
+grep -q '"one layer: products"' trace.json && grep -q '"name":"down"' trace.json || fail "no operations of a layer"
+grep -q '<h3>Roofline</h3>' page.html && grep -q 'four of five' page.html || fail "no roofline, or no ranges"
+[ "$(grep -c '^<tr.*<td class=r>1 x ' page.html)" = 2 ] || fail "--top 2: other rows in HTML"
 # Networks from files, and what is broken.
 works "$small" --system trn2.48xlarge --top 1 --csv system.csv
 works "$small" --topology "$topologies/trn2.48xlarge.txt" --top 1 --csv file.csv
@@ -235,7 +249,7 @@ refuses "--topology excludes --system: one network at a time" "$small" --topolog
 # The whole of the largest system.
 works "$small" --system trn1-ultracluster --batch 30000 --scaling --top 1 --html page.html
 says "   30,000    30,000 "
-[ "$(grep -c '<svg class="chart w0"' page.html)" = 3 ] || fail "page.html has not three curves"
+[ "$(grep -c '<svg class="chart w0"' page.html)" = 4 ] || fail "page.html has not three curves and a roofline"
 works "$large" --system project-rainier --batch 400000 --seq 8192 --top 1
 says "project-rainier: 400,000 chips"
 

@@ -330,16 +330,40 @@ void sp_print_json(FILE *out, const void *context)
 
 static void keep(void *user, const char *text, size_t bytes) { fwrite(text, 1, bytes, (FILE *)user); }
 
+enum { EVENTS = 200000, LAYER = 4000, TRACKS = 2 * TRN_TRACE_TRACKS };
+
+/* The operations of one layer, below the step's tracks, from the time 0. */
+static void add_layer(const sp_job *job, trn_trace *trace, const char **name, char label[TRACKS][40])
+{
+    trn_trace_event *event = app_memory(LAYER, sizeof *event);
+    trn_trace layer = { .event = event, .capacity = LAYER };
+    if (!job->model.tables && app_worked(trn_plan_trace_layer(&job->args, &job->plan[0], &layer), &job->error)) {
+        for (int64_t i = 0; i < layer.count; i++)
+            trn_trace_add(trace, trace->tracks + event[i].track, event[i].name, event[i].start_s, event[i].duration_s,
+                          event[i].text);
+        for (int i = 0; i < layer.tracks; i++) {
+            snprintf(label[i], sizeof label[i], "one layer: %s", layer.track[i]);
+            name[trace->tracks++] = label[i];
+        }
+        trace->lost += layer.lost;
+    }
+    free(event);
+}
+
 void sp_print_trace(FILE *out, const void *context)
 {
     const sp_job *job = context;
-    enum { EVENTS = 200000 };
-    char title[220];
+    char title[220], label[TRACKS][40];
+    const char *name[TRACKS];
     trn_trace_event *event = app_resize(NULL, EVENTS, sizeof *event);
     trn_trace trace = { .event = event, .capacity = EVENTS, .title = title };
     snprintf(title, sizeof title, "%s on %s, %s, ideal times", job->model.name, job->net.name,
              job->list.legal ? sp_degrees(&job->plan[0]).text : "no legal plan");
-    if (job->list.legal) app_worked(trn_plan_trace_step(&job->args, &job->plan[0], &trace), &job->error);
+    if (job->list.legal && app_worked(trn_plan_trace_step(&job->args, &job->plan[0], &trace), &job->error)) {
+        for (int i = 0; i < trace.tracks; i++) name[i] = trace.track[i];
+        trace.names = name;
+        add_layer(job, &trace, name, label);
+    }
     if (trace.lost) app_complain(APP_OK, "--trace: %lld events had no room", (long long)trace.lost);
     trn_trace_json(&trace, keep, out);
     free(event);

@@ -31,9 +31,11 @@ static bool take_system(void *into, const char *value, char *why)
 {
     app_offer_systems();
     const trn_system system = trn_system_from_name(value);
+    ((sp_options *)into)->instance = sp_instance_named(value);
+    ((sp_options *)into)->system_given = true;
+    if (((sp_options *)into)->instance) return true;
     if (system == TRN_SYSTEM_COUNT) return app_refuse(why, "no such system; --help lists them");
     ((sp_options *)into)->system = system;
-    ((sp_options *)into)->system_given = true;
     return true;
 }
 
@@ -148,7 +150,8 @@ static const app_option option[] = {
     { "--system", "NAME",
       "trn1.2xlarge, trn1.32xlarge, trn1n.32xlarge, trn2.48xlarge, trn2u.48xlarge,\n"
       "trn2-ultraserver (default), trn3-gen1-ultraserver, trn3-gen2-ultraserver,\n"
-      "trn1-ultracluster, project-rainier",
+      "trn1-ultracluster, project-rainier; or trn2.3xlarge, trn3-chip, inf2.xlarge,\n"
+      "inf2.8xlarge, inf2.24xlarge, inf2.48xlarge",
       .apply = take_system },
     { "--preset", "NAME", "links of Trainium3: sa (default), doc, spec, each with /planes=2 or 4",
       APP_TAKES_TEXT(sp_options, preset) },
@@ -226,13 +229,14 @@ static const app_option option[] = {
     { "--assume", "LIST", "such as contention=0.2; --assumptions lists them", .apply = take_assume },
     SP_WHATIF_OPTIONS(sp_options),
     { .help = "the answer" },
-    { "--top", "N", "plans to show (default 10)", APP_TAKES_INT64(sp_options, top, 0, 100000) },
+    { "--top", "N", "plans to show (default 10; in HTML 20)", APP_TAKES_INT64(sp_options, top, 0, 100000) },
     { "--why", NULL, "why the others are illegal", APP_SETS(sp_options, why) },
     { "--scaling", NULL, "the same work per chip on 1, 2, 4, ... all chips", APP_SETS(sp_options, scaling) },
     { "--csv", "FILE", "all plans (- for standard output, in place of the text)", APP_TAKES_TEXT(sp_options, csv) },
     { "--json", "FILE", "the same as JSON", APP_TAKES_TEXT(sp_options, json) },
     { "--html", "FILE", "a report with pictures", APP_TAKES_TEXT(sp_options, html) },
-    { "--trace", "FILE", "the best plan's step for ui.perfetto.dev", APP_TAKES_TEXT(sp_options, trace) },
+    { "--trace", "FILE", "the best plan's step, and the operations of one layer, for ui.perfetto.dev",
+      APP_TAKES_TEXT(sp_options, trace) },
     { "--published", NULL, "jobs that the vendor's pages print, beside what is expected (also --csv, --json)",
       APP_SETS(sp_options, published) },
     { "--assumptions", NULL, "what is assumed, with its reasons", APP_SETS(sp_options, assumptions) },
@@ -288,7 +292,7 @@ static int parse(int argc, char **argv, sp_options *o)
     memset(o, 0, sizeof *o);
     app_calibration_start(&o->calibration);
     o->system = TRN_TRN2_ULTRASERVER;
-    o->top = 10;
+    o->top = -1;
     for (int i = 0; i < SP_FACTORS; i++) o->factor[i] = 1;
     const int status = app_parse_options(&command, o, argc, argv);
     if (status != APP_OK) return status;

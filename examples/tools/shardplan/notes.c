@@ -99,7 +99,7 @@ static void add_disputed(const sp_job *job, sp_notes *n)
         if (!trn_spec_field_named(own, a.chosen.level, a.chosen.field, &f) || strcmp(f.owner, a.chosen.owner) != 0 ||
             strstr(text, a.chosen.field))
             continue;
-        if (!matters(a.chosen.field)) continue;
+        if (!matters(a.chosen.field) || (job->options.instance && strcmp(a.chosen.level, "chip") != 0)) continue;
         const int size = snprintf(each, sizeof each, "%s%s %s (also %s)", used ? "; " : "", a.chosen.field,
                                   app_si(one, sizeof one, a.chosen.value, a.chosen.unit),
                                   app_si(other, sizeof other, a.value, a.chosen.unit));
@@ -114,6 +114,7 @@ void sp_notes_of(const sp_job *job, sp_notes *n)
 {
     n->count = 0;
     for (int i = 0; i < job->config.notes.count; i++) add(n, "%s", job->config.notes.text[i]);
+    if (sp_instance_note(job->options.instance)) add(n, "%s", sp_instance_note(job->options.instance));
     add_heads(job, n);
     add_formats(job, n);
     add_disputed(job, n);

@@ -132,7 +132,13 @@ static bool read_model(sp_job *job, char *why)
 static bool build_network(sp_job *job, char *why)
 {
     const sp_options *o = &job->options;
-    trn_topology all = o->network.loaded ? o->network.net : trn_topology_preset(o->system, o->preset);
+    const int64_t chips = o->chips || !o->instance ? o->chips : sp_instance_chips(o->instance);
+    trn_topology all = o->network.loaded ? o->network.net
+                       : o->instance     ? sp_instance_net(o->instance)
+                                         : trn_topology_preset(o->system, o->preset);
+    if (o->instance && (o->preset || o->chips > sp_instance_chips(o->instance)))
+        return app_fail(why, "%s: this instance has %d chip%s", o->preset ? "--preset" : "--chips",
+                        sp_instance_chips(o->instance), sp_instance_chips(o->instance) > 1 ? "s" : "");
     if (all.chips == 0)
         return app_fail(why, "--preset %s: %s has no such preset", o->preset, trn_system_name(o->system));
     if (o->network.loaded && all.system >= TRN_SYSTEM_COUNT)
@@ -141,11 +147,14 @@ static bool build_network(sp_job *job, char *why)
                         "for instance",
                         all.name);
     if (!app_network_break(&o->network, &all, why)) return false;
-    if (all.faults && (o->chips || o->scaling))
+    if (all.faults && (chips || o->scaling))
         return app_refuse(why, "--chips and --scaling are for networks where nothing is down or slow");
     job->net = all;
-    return !o->chips || cut(&all, o->chips, &job->net) ||
-           app_fail(why, "--chips %lld: no part of %s (%d chips)", (long long)o->chips, all.name, all.chips);
+    if (chips > all.chips)
+        return app_fail(why, "--chips %lld: %s has %d; --topology takes a file that describes a larger network",
+                        (long long)chips, all.name, all.chips);
+    return !chips || cut(&all, chips, &job->net) ||
+           app_fail(why, "--chips %lld: no part of %s (%d chips)", (long long)chips, all.name, all.chips);
 }
 
 /* What nccom-test printed is taken to be an all_reduce over all of the network, where it does not say. */
@@ -180,11 +189,13 @@ static void scale(sp_job *job)
 
 bool sp_settle(sp_job *job, char *why)
 {
+    const sp_options *o = &job->options;
     if (!build_network(job, why)) return false;
     scale(job);
     job->args = job->options.args;
     job->args.system = &job->own.system;
     job->args.calibration = &job->options.calibration.now;
+    job->args.ignore_groups = job->args.ignore_groups || sp_instance_any_group(o->instance);
     job->args.model = &job->model;
     job->args.net = &job->net;
     job->args.error = &job->error;

@@ -5,12 +5,14 @@
  *
  *     main.c        the command line, and everybody who was asked to write the answer
  *     search.c      the model, the network, every plan; the same job on one chip, one server, ... the whole system
+ *     instances.c   instances that are no system: one chip of it, inf2
  *     notes.c       what a reader of the answer must know beside it
  *     text.c        numbers as people read them, and the answer on a terminal
  *     data.c        the same as CSV and JSON
  *     report.c      the HTML page
  *     published.c   what the vendor's pages print, beside what is expected
  *     picture.c     its pictures: bars, curves, SVG of the library
+ *     roofline.c    the products of one layer under the roofs of a chip
  *     whatif.h      what if a number were another one; money and energy (knob.c, sweep.c, tornado.c, cost.c)
  *
  * Data goes to standard output, everything else to standard error.
@@ -35,10 +37,11 @@ typedef struct sp_options {
     hf_ask ask;                            /* which of two models a file means */
     const char *json, *csv, *html, *trace; /* NULL, a file, or "-" (json, csv) */
     trn_system system;
+    int instance;        /* of instances.c; 0 = the system */
     app_network network; /* --topology, --down, --slow */
     bool system_given;
     int64_t chips; /* 0 = all */
-    int64_t top;
+    int64_t top;   /* -1: as many as there usually are */
     bool why, scaling, assumptions, schema, published, tornado;
     sp_sweep sweep;
     double factor[SP_FACTORS]; /* of the network's and the chips' own rates and times */
@@ -98,6 +101,14 @@ double *sp_assumption(trn_plan_assumptions *assumptions, const char *name);
 double sp_part_s(const trn_plan_time *time, trn_plan_part part);
 const char *sp_part_key(trn_plan_part part);
 
+/* ---- instances.c ---- */
+
+int sp_instance_named(const char *name);    /* 0: there is none */
+const char *sp_instance_note(int instance); /* NULL of 0 */
+trn_topology sp_instance_net(int instance); /* whose first sp_instance_chips() it is */
+int sp_instance_chips(int instance);
+bool sp_instance_any_group(int instance);
+
 /* ---- numbers ---- */
 
 typedef struct sp_text {
@@ -117,6 +128,7 @@ const char *sp_unit_of_work(const sp_job *job); /* "step", "batch of prompts", "
 /* "train, 64 sequences of 8,192 tokens" */
 void sp_describe_job(const sp_job *job, char *text, size_t size);
 /* "weights bfloat16, products in bfloat16, ..." */
+int64_t sp_top(const sp_job *job, int64_t usual); /* plans to show */
 void sp_describe_formats(const sp_job *job, char *text, size_t size);
 /* What the file's reader left out, what is not as its name says, and where the system's sources disagree. */
 void sp_notes_of(const sp_job *job, sp_notes *notes);
@@ -146,5 +158,6 @@ void sp_curves(FILE *out, const sp_job *job);
 void sp_topology_picture(FILE *out, const sp_job *job);
 void sp_step_picture(FILE *out, const sp_job *job);
 void sp_layer_picture(FILE *out, const sp_job *job);
+void sp_roofline_picture(FILE *out, const sp_job *job);
 
 #endif /* SHARDPLAN_H */

@@ -132,6 +132,8 @@ void sp_describe_formats(const sp_job *job, char *text, size_t size)
                  job->args.job == TRN_JOB_DECODE ? "; no speculative decoding" : "");
 }
 
+int64_t sp_top(const sp_job *job, int64_t usual) { return job->options.top < 0 ? usual : job->options.top; }
+
 /* How many plans fell for the same sentence as plan i; 0 when an earlier one has told it. */
 int64_t sp_told_by(const sp_job *job, int64_t i)
 {
@@ -216,7 +218,7 @@ static void print_table(const sp_job *job, FILE *out)
     fprintf(out, train ? "  zero       recompute      bound     ideal  expected"
                        : "     bound     ideal  expected     first");
     fprintf(out, "  tokens/s     MFU        HBM  most of it%s\n", plain);
-    for (int64_t i = 0; i < job->list.kept && i < job->options.top && job->plan[i].legal; i++)
+    for (int64_t i = 0; i < job->list.kept && i < sp_top(job, 10) && job->plan[i].legal; i++)
         print_row(job, &job->plan[i], i + 1, out);
 }
 
@@ -288,7 +290,7 @@ static void print_best(const sp_job *job, FILE *out)
 
 static void print_why(const sp_job *job, FILE *out)
 {
-    const int64_t most = job->options.top > 40 ? job->options.top : 40;
+    const int64_t most = sp_top(job, 10) > 40 ? sp_top(job, 10) : 40;
     int64_t shown = 0;
     fprintf(out, "\n%swhy not%s\n", bold, plain);
     for (int64_t i = job->list.legal; i < job->list.kept; i++) {
