@@ -216,6 +216,8 @@ static app_table rows_of(const sp_job *job)
 static app_table answer_of(const sp_job *job)
 {
     if (job->options.sweep.values) return sp_sweep_table(job);
+    if (sp_pareto_asked(&job->options)) return sp_pareto_table(job);
+    if (job->options.serving.rates) return sp_serve_table(job);
     return job->options.tornado ? sp_tornado_table(job) : rows_of(job);
 }
 
@@ -236,6 +238,14 @@ void sp_print_schema(void)
     t = sp_sweep_table(&none);
     fputc('\n', stdout);
     app_print_schema(stdout, "shardplan --sweep", &t);
+    app_table_free(&t);
+    t = sp_pareto_table(&none);
+    fputc('\n', stdout);
+    app_print_schema(stdout, "shardplan --pareto", &t);
+    app_table_free(&t);
+    t = sp_serve_table(&none);
+    fputc('\n', stdout);
+    app_print_schema(stdout, "shardplan --arrivals", &t);
     app_table_free(&t);
     t = sp_tornado_table(&none);
     fputc('\n', stdout);
@@ -318,7 +328,12 @@ void sp_print_json(FILE *out, const void *context)
     for (int i = 1; i < TRN_PLAN_REASON_COUNT; i++)
         fprintf(out, "%s\"%s\": %lld", i > 1 ? ", " : "", trn_plan_reason_name((trn_plan_reason)i),
                 (long long)job->list.reason[i]);
-    fprintf(out, "},\n  \"%s\": ", job->options.sweep.values ? "sweep" : job->options.tornado ? "tornado" : "plans");
+    fprintf(out, "},\n  \"%s\": ",
+            job->options.sweep.values        ? "sweep"
+            : sp_pareto_asked(&job->options) ? "pareto"
+            : job->options.serving.rates     ? "served"
+            : job->options.tornado           ? "tornado"
+                                             : "plans");
     app_table t = answer_of(job);
     app_print_json_rows(out, &t, 2);
     app_table_free(&t);

@@ -26,6 +26,7 @@ READ(take_pp, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_PP], wh
 APP_NETWORK_TAKE(sp_options, network)
 APP_CALIBRATION_TAKE(sp_options, calibration)
 SP_WHATIF_TAKE(sp_options)
+SP_SERVING_TAKE(sp_options)
 
 static bool take_system(void *into, const char *value, char *why)
 {
@@ -228,6 +229,7 @@ static const app_option option[] = {
     APP_CALIBRATION_OPTIONS(sp_options, calibration),
     { "--assume", "LIST", "such as contention=0.2; --assumptions lists them", .apply = take_assume },
     SP_WHATIF_OPTIONS(sp_options),
+    SP_SERVING_OPTIONS(sp_options),
     { .help = "the answer" },
     { "--top", "N", "plans to show (default 10; in HTML 20)", APP_TAKES_INT64(sp_options, top, 0, 100000) },
     { "--why", NULL, "why the others are illegal", APP_SETS(sp_options, why) },
@@ -278,6 +280,8 @@ static void list_assumptions(void)
 
 static int check(const sp_options *o)
 {
+    char why[APP_WHY];
+    if (!sp_serving_check(o, why)) return app_complain(APP_USAGE, "%s", why);
     if (o->network.loaded && o->system_given)
         return app_complain(APP_USAGE, "--topology excludes --system: one network at a time");
     if (!o->config && !o->published)
@@ -293,12 +297,15 @@ static int parse(int argc, char **argv, sp_options *o)
     app_calibration_start(&o->calibration);
     o->system = TRN_TRN2_ULTRASERVER;
     o->top = -1;
+    o->serving.acceptance = -1;
     for (int i = 0; i < SP_FACTORS; i++) o->factor[i] = 1;
     const int status = app_parse_options(&command, o, argc, argv);
     if (status != APP_OK) return status;
     if (o->assumptions) return list_assumptions(), -1;
     if (o->schema) return sp_print_schema(), -1;
-    return check(o);
+    const int checked = check(o);
+    sp_serving_usual(&o->serving);
+    return checked;
 }
 
 /* ---- files ---- */

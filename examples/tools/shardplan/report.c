@@ -335,6 +335,8 @@ void sp_print_report(FILE *out, const void *context)
     if (job->list.legal) print_timelines(job, out);
     print_machine(job, out);
     print_scaling(job, out);
+    sp_pareto_report(out, job);
+    sp_serve_report(out, job);
     sp_sweep_report(out, job);
     sp_tornado_report(out, job);
     print_reasons(job, out);

@@ -32,7 +32,7 @@ static void keep_links(trn_topology *net, int level, int64_t size)
 }
 
 /* The same network with fewer chips: whole inner levels, part of the next; false when these chips are no part of it. */
-static bool cut(const trn_topology *net, int64_t chips, trn_topology *part)
+bool sp_part_of(const trn_topology *net, int64_t chips, trn_topology *part)
 {
     *part = *net;
     for (int l = 0; l < net->levels; l++) {
@@ -77,9 +77,9 @@ static bool scaling(sp_job *job, char *why)
         const bool last = chips >= job->net.chips;
         if (last)
             part = job->net;
-        else if (!cut(&job->net, chips, &part)) {
+        else if (!sp_part_of(&job->net, chips, &part)) {
             const int whole = job->net.chips / job->net.level[job->net.levels - 1].size;
-            if (chips < whole || !cut(&job->net, chips / whole * whole, &part)) continue;
+            if (chips < whole || !sp_part_of(&job->net, chips / whole * whole, &part)) continue;
             if (job->scales && job->scale[job->scales - 1].chips == part.chips) continue;
         }
         if (!one_size(job, &part, &job->scale[job->scales], why)) return false;
@@ -129,13 +129,19 @@ static bool read_model(sp_job *job, char *why)
            app_fail(why, "%s: %s", job->options.config, job->error.text);
 }
 
+trn_topology sp_whole_net(const sp_job *job)
+{
+    const sp_options *o = &job->options;
+    return o->network.loaded ? o->network.net
+           : o->instance     ? sp_instance_net(o->instance)
+                             : trn_topology_preset(o->system, o->preset);
+}
+
 static bool build_network(sp_job *job, char *why)
 {
     const sp_options *o = &job->options;
     const int64_t chips = o->chips || !o->instance ? o->chips : sp_instance_chips(o->instance);
-    trn_topology all = o->network.loaded ? o->network.net
-                       : o->instance     ? sp_instance_net(o->instance)
-                                         : trn_topology_preset(o->system, o->preset);
+    trn_topology all = sp_whole_net(job);
     if (o->instance && (o->preset || o->chips > sp_instance_chips(o->instance)))
         return app_fail(why, "%s: this instance has %d chip%s", o->preset ? "--preset" : "--chips",
                         sp_instance_chips(o->instance), sp_instance_chips(o->instance) > 1 ? "s" : "");
@@ -153,7 +159,7 @@ static bool build_network(sp_job *job, char *why)
     if (chips > all.chips)
         return app_fail(why, "--chips %lld: %s has %d; --topology takes a file that describes a larger network",
                         (long long)chips, all.name, all.chips);
-    return !chips || cut(&all, chips, &job->net) ||
+    return !chips || sp_part_of(&all, chips, &job->net) ||
            app_fail(why, "--chips %lld: no part of %s (%d chips)", (long long)chips, all.name, all.chips);
 }
 
@@ -201,6 +207,7 @@ bool sp_settle(sp_job *job, char *why)
     job->args.error = &job->error;
     const int each = job->model.tables ? 1024 : job->args.job == TRN_JOB_TRAIN ? 4 : 1;
     if (job->args.batch == 0) job->args.batch = (int64_t)job->net.chips * each;
+    if (job->args.prompt == 0) job->args.prompt = job->args.sequence;
     return true;
 }
 
@@ -210,7 +217,8 @@ bool sp_search(sp_job *job, char *why)
     if (!read_model(job, why) || !sp_settle(job, why) || !calibrate(job, why)) return false;
     job->plan = app_resize(NULL, PLANS, sizeof *job->plan);
     if (trn_plan_search(&job->args, job->plan, PLANS, &job->list) != TRN_OK) return app_refuse(why, job->error.text);
-    return (!o->scaling || scaling(job, why)) && (!o->sweep.values || sp_sweep_run(job, why)) &&
+    return (!o->scaling || scaling(job, why)) && (!sp_pareto_asked(o) || sp_pareto_run(job, why)) &&
+           (!o->serving.rates || sp_serve_run(job, why)) && (!o->sweep.values || sp_sweep_run(job, why)) &&
            (!o->tornado || sp_tornado_run(job, why));
 }
 
@@ -219,5 +227,6 @@ void sp_free(sp_job *job)
     free(job->plan);
     free(job->row);
     free(job->swing);
+    free(job->point);
     app_calibration_free(&job->options.calibration);
 }

@@ -10,6 +10,7 @@
  *     text.c        numbers as people read them, and the answer on a terminal
  *     data.c        the same as CSV and JSON
  *     report.c      the HTML page
+ *     serving.h     for people who wait: targets, what is fast or cheap, queues (pareto.c, engine.c, serve.c)
  *     published.c   what the vendor's pages print, beside what is expected
  *     picture.c     its pictures: bars, curves, SVG of the library
  *     roofline.c    the products of one layer under the roofs of a chip
@@ -24,6 +25,7 @@
 #include "app/calibration.h"
 #include "app/network.h"
 #include "io/hf_config.h"
+#include "serving.h"
 #include "whatif.h"
 
 #include <trnmath/trn_plan.h>
@@ -46,6 +48,8 @@ typedef struct sp_options {
     sp_sweep sweep;
     double factor[SP_FACTORS]; /* of the network's and the chips' own rates and times */
     sp_price price;
+    sp_target target;
+    sp_serving serving;
     app_calibration calibration;
     trn_plan_args args; /* all that the command line says about the job */
 } sp_options;
@@ -83,7 +87,11 @@ typedef struct sp_job {
     sp_sweep_row *row; /* [options.sweep.values] */
     sp_swing *swing;   /* [swings], longest first */
     int swings;
-    struct { /* whose chips they are, where options.factor changes them */
+    sp_point *point; /* [points]: by the rate of a user, or with targets of a chip */
+    int points;
+    sp_engine engine;
+    sp_served served[SP_ARRIVALS]; /* [options.serving.rates] */
+    struct {                       /* whose chips they are, where options.factor changes them */
         trn_chip_spec chip;
         trn_server_spec server;
         trn_system_spec system;
@@ -95,6 +103,9 @@ bool sp_search(sp_job *job, char *why);
 /* The network and the arguments, of options and model. */
 bool sp_settle(sp_job *job, char *why);
 void sp_free(sp_job *job);
+/* The system's network, before --chips; and so many chips of one, false when they are no part of it. */
+trn_topology sp_whole_net(const sp_job *job);
+bool sp_part_of(const trn_topology *net, int64_t chips, trn_topology *part);
 /* By the field's name; NULL: there is none. */
 double *sp_assumption(trn_plan_assumptions *assumptions, const char *name);
 /* The time of a part of a step, and what its field is called. */

@@ -340,6 +340,8 @@ void sp_print_text(FILE *out, const sp_job *job)
     print_best(job, out);
     if (job->options.why) print_why(job, out);
     if (job->options.scaling) print_scaling(job, out);
+    if (sp_pareto_asked(&job->options)) sp_pareto_print(out, job);
+    if (job->options.serving.rates) sp_serve_print(out, job);
     if (job->options.sweep.values) sp_sweep_print(out, job);
     if (job->options.tornado) sp_tornado_print(out, job);
     fprintf(out,

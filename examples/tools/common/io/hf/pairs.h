@@ -47,8 +47,8 @@ HF_FN void hf_read_t5(hf_reader *r, trn_model *m)
     if (decoder) hf_note(r, "the decoder looks at %lld positions of the encoder in every layer", (long long)m->cross);
 }
 
-/* Two convolutions make a vector of every other frame: the second is a patch of three vectors, the first is counted once
- * for each of two frames. */
+/* Two convolutions make a vector of every other frame: the second is a patch of three vectors, the first is counted
+ * once for each of two frames. */
 HF_FN void hf_read_whisper(hf_reader *r, trn_model *m)
 {
     const bool decoder = r->part == HF_DECODER_PART;
