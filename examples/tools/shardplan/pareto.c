@@ -287,10 +287,9 @@ void sp_pareto_report(FILE *out, const sp_job *job)
             k ? "that meet the targets" : "plans that no other beats", x[k], y[k], count, k ? 2 : 0, false, true
         };
     }
-    fputs(
-        "<h2>Fast for a user, or cheap</h2><p>Every plan of every part of the system, at every batch.</p>"
-        "<div class=card>",
-        out);
+    fputs("<h2>Fast for a user, or cheap</h2><p>Every plan of every part of the system, at every batch.</p>"
+          "<div class=card>",
+          out);
     chart_lines(out, &(chart){ .title = "Tokens a second",
                                .x_title = "of a user",
                                .y_title = "of a chip",
