@@ -109,9 +109,7 @@ static void take_quantised(sp_job *job)
         *row[i].format = q->kind[row[i].kind].format;
         *row[i].bits = q->kind[row[i].kind].bits;
     }
-    if (q->any && given)
-        snprintf(job->config.notes.text[job->config.notes.count < HF_NOTES ? job->config.notes.count++ : 0], HF_NOTE,
-                 "--format takes the place of the file's quantization_config");
+    if (q->any && given) hf_note_in(&job->config.notes, "--format takes the place of the file's quantization_config");
     if (q->kv.format && !f->kv) f->kv = q->kv.format, f->kv_bits = q->kv.bits;
 }
 

@@ -46,15 +46,17 @@ __attribute__((unused, format(printf, 2, 3))) static bool hf_fail(hf_reader *r, 
     return false;
 }
 
-HF_FN void hf_note(hf_reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-HF_FN void hf_note(hf_reader *r, const char *format, ...)
+/* One more note, as long as there is room. */
+__attribute__((unused, format(printf, 2, 3))) static void hf_note_in(hf_notes *notes, const char *format, ...)
 {
     va_list list;
-    if (!r->notes || r->notes->count == HF_NOTES) return;
+    if (!notes || notes->count == HF_NOTES) return;
     va_start(list, format);
-    io_say_list(r->notes->text[r->notes->count++], HF_NOTE, IO_SAID, format, list);
+    io_say_list(notes->text[notes->count++], HF_NOTE, IO_SAID, format, list);
     va_end(list);
 }
+
+#define hf_note(r, ...) hf_note_in((r)->notes, __VA_ARGS__)
 
 HF_FN void hf_mark_seen(hf_reader *r, const char *field)
 {

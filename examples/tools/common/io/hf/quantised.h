@@ -240,8 +240,7 @@ HF_FN void hf_shares(const hf_excluded *all, const trn_model *m, double share[HF
         { HF_MLP, "mlp.up_proj", h * (double)m->intermediate },
         { HF_MLP, "mlp.down_proj", h * (double)m->intermediate },
         { HF_MLP, "mlp.shared_experts.gate_proj", 3 * h * (double)m->shared_intermediate },
-        { HF_EXPERTS, m->shared_intermediate || !m->experts ? "mlp.experts.0.gate_proj" : "mlp.experts.0.gate_proj",
-          m->experts ? 1 : 0 },
+        { HF_EXPERTS, "mlp.experts.0.gate_proj", m->experts ? 1 : 0 }, /* all of a layer's alike */
     };
     double out[HF_KINDS] = { 0 }, of[HF_KINDS] = { 0 };
     for (int64_t l = 0; l < m->layers; l++)
