@@ -38,6 +38,8 @@ refuses "--sweep, --tornado, --arrivals and --pareto or a target exclude each ot
     "$small" --job decode --pareto --sweep batch=1,2
 refuses "--answer, --requests, --prefix-hit, --chunk, --draft and --prefill-chips belong to --arrivals" \
     "$small" --job decode --chunk 8
+refuses "--arrivals: a prompt of 4000 and an answer of 256 tokens are more than --seq 4096" "$small" --job decode \
+    --arrivals 1 --prompt 4000
 refuses "--draft-tokens and --acceptance belong to --draft" "$small" --job decode --arrivals 1 --acceptance 0.5
 refuses "--prefill-chips 3: no part of trn2.48xlarge (16 chips)" "$small" --system trn2.48xlarge --job decode \
     --arrivals 1 --prefill-chips 3

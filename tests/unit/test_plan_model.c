@@ -749,7 +749,8 @@ static void halves(void **state)
     }
 }
 
-#define SIZES "\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 8, \"num_attention_heads\": 2"
+#define SIZE "\"num_hidden_layers\": 2, \"hidden_size\": 8, \"num_attention_heads\": 2"
+#define SIZES "\"model_type\": \"llama\", " SIZE
 #define REST ", \"intermediate_size\": 16, \"vocab_size\": 32"
 /* 204,184,588 rows of 128, which MLPerf's pages round to 26 billion; MLPs and crosses are counted from their widths. */
 static void recommenders(void **state)
@@ -958,12 +959,45 @@ static void other_fields(void **state)
         { "\"num_hash_layers\": 3",
           "its 'num_hash_layers' may change sizes or times, and is not known for the model type llama", NULL },
         { "\"sliding_window\": 4096", "its 'sliding_window' may change", NULL },
+        { "\"layer_types\": [\"full_attention\", \"linear_attention\"]", "has other layers than 'full_attention'",
+          NULL },
         { "\"num_local_experts\": 8", "its 'num_local_experts' may change", NULL },
         { "\"num_local_experts\": 0, \"sliding_window\": null, \"mamba_layers\": []", NULL, NULL },
         { "\"rope_theta\": 1e6, \"attention_dropout\": 0.1, \"bos_token_id\": 3", NULL, NULL },
         { "\"frobnicate\": 3, \"zip\": \"x\"", NULL, "fields without effect: 'frobnicate', 'zip'" },
         { "\"num_nextn_predict_layers\": 1", NULL, "not counted: blocks that predict further tokens" },
     };
+    /* What publishers' files have beside sizes. */
+    static const char *const shipped[] = {
+        "{\"model_type\": \"qwen2\", " SIZE REST ", \"max_window_layers\": 28, \"use_sliding_window\": false, "
+        "\"sliding_window\": 131072, \"use_mrope\": null, \"rope_theta\": 1e6}",
+        "{\"model_type\": \"qwen3\", " SIZE REST ", \"layer_types\": [\"full_attention\", \"full_attention\"], "
+        "\"sliding_window\": null, \"use_sliding_window\": false, \"max_window_layers\": 36}",
+        "{\"model_type\": \"phi3\", " SIZE REST
+        ", \"sliding_window\": 2047, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, "
+        "\"original_max_position_embeddings\": 4096, \"attention_dropout\": 0.1}",
+        "{\"model_type\": \"granite\", " SIZE REST ", \"attention_multiplier\": 0.01, \"logits_scaling\": 8.0, "
+        "\"residual_multiplier\": 0.2, \"embedding_multiplier\": 12.0, \"mlp_bias\": false}",
+        "{\"model_type\": \"gemma3_text\", " SIZE REST ", \"sliding_window\": 512, \"sliding_window_pattern\": 2, "
+        "\"attn_logit_softcapping\": 50.0, \"final_logit_softcapping\": 30.0, \"query_pre_attn_scalar\": 256, "
+        "\"cache_implementation\": \"hybrid\", \"rope_local_base_freq\": 10000}",
+        "{\"model_type\": \"gpt_oss\", " SIZE REST ", \"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
+        "\"experts_per_token\": 2, \"initial_context_length\": 4096, \"swiglu_limit\": 7.0, \"sliding_window\": 128, "
+        "\"layer_types\": [\"sliding_attention\", \"full_attention\"], \"router_aux_loss_coef\": 0.9}",
+        "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 8, \"n_head\": 2, \"n_positions\": 8, \"n_ctx\": 8, "
+        "\"vocab_size\": 9, \"summary_type\": \"cls_index\", \"summary_use_proj\": true, \"scale_attn_weights\": true, "
+        "\"reorder_and_upcast_attn\": true, \"embd_pdrop\": 0.1, "
+        "\"task_specific_params\": {\"text\": {\"max_length\": 50}}}",
+        "{" BERT ", \"max_position_embeddings\": 8, \"directionality\": \"bidi\", \"pooler_fc_size\": 768, "
+        "\"pooler_num_attention_heads\": 12, \"pooler_type\": \"first_token_transform\"}",
+        "{" VIT ", \"image_size\": 32, \"patch_size\": 8, \"encoder_stride\": 16, \"pooler_act\": \"tanh\"}",
+    };
+    for (unsigned i = 0; i < sizeof shipped / sizeof shipped[0]; i++) {
+        static hf_config all;
+        char why[HF_WHY];
+        if (!load(shipped[i], &all, why)) fail_msg("%s", why);
+        if (all.notes.count) fail_msg("%s: %s", shipped[i], all.notes.text[0]);
+    }
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         static hf_config all;
         char text[512], why[HF_WHY];

@@ -67,6 +67,9 @@ static bool add_step(sp_job *job, const hf_config *draft, int64_t batch, sp_engi
     e->step_s[e->points] = p.expected_s;
     if (s->draft) {
         if (!evaluate(job, &draft->model, all, context, 0, &guess, why)) return false;
+        const double more = guess.memory.weights + guess.memory.kv,
+                     short_by = p.memory.total + more - p.memory.capacity;
+        if (short_by > 0) return app_fail(why, "--draft: HBM short by %s with both models", sp_bytes(short_by).text);
         e->step_s[e->points] += s->draft_tokens * guess.expected_s;
     }
     e->points++;

@@ -205,8 +205,11 @@ bool sp_settle(sp_job *job, char *why)
     job->args.error = &job->error;
     const int each = job->model.tables ? 1024 : job->args.job == TRN_JOB_TRAIN ? 4 : 1;
     if (job->args.batch == 0) job->args.batch = (int64_t)job->net.chips * each;
-    if (job->args.prompt == 0) job->args.prompt = job->args.sequence;
-    return true;
+    const int64_t answer = o->serving.rates ? o->serving.answer : 0, room = job->args.sequence - answer;
+    if (job->args.prompt == 0) job->args.prompt = room > 0 ? room : 1;
+    if (!answer || job->args.prompt <= room) return true;
+    return app_fail(why, "--arrivals: a prompt of %lld and an answer of %lld tokens are more than --seq %lld",
+                    (long long)job->args.prompt, (long long)answer, (long long)job->args.sequence);
 }
 
 bool sp_search(sp_job *job, char *why)

@@ -158,7 +158,6 @@ HF_FN bool hf_read_tree(hf_reader *r, trn_model *model, hf_config *all)
     if (!all) return true;
     if (!hf_read_quantised(r, model, &all->quantised)) return false;
     hf_check_outer(r);
-    if (hf_has(r, HF_HALVES)) return true; /* fields of the other half are not asked for */
     return hf_check_keys(r);
 }
 

@@ -190,12 +190,26 @@ HF_FN int64_t hf_rotated_layers(hf_reader *r, const trn_model *m)
 /* A chunk counts as a window of its length: a little more than its tokens see on average. */
 HF_FN int64_t hf_window_layers(hf_reader *r, const trn_model *m)
 {
-    const int64_t every =
-        hf_has(r, HF_AFMOE) ? hf_number(r, "global_attn_every_n_layers", 1, 4096, 4) : r->family->full_every;
+    const int usual = r->family->full_every;
+    const char *pattern = hf_has(r, HF_AFMOE) ? "global_attn_every_n_layers" : "sliding_window_pattern";
+    const int64_t every = usual && !hf_has(r, HF_LLAMA4) ? hf_number(r, pattern, 1, 4096, usual) : 0;
+    const int64_t first = hf_has(r, HF_WINDOW_ASKED) ? hf_number(r, "max_window_layers", 0, 4096, 28) : 0;
     const int64_t missing = hf_has(r, HF_LLAMA4) ? hf_rotated_layers(r, m)
                             : every              ? m->layers - m->layers / every
-                                                 : m->layers;
+                            : first < m->layers  ? m->layers - first
+                                                 : 0;
     return hf_layers_of_type(r, m, "sliding_attention", "chunked_attention", missing);
+}
+
+/* Where no other layers are planned, none are named. */
+HF_FN void hf_check_full(hf_reader *r)
+{
+    io_json text;
+    const cJSON *types = hf_field(r, "layer_types", &text), *item;
+    cJSON_ArrayForEach(item, types)
+        if (!cJSON_IsString(item) || strcmp(item->valuestring, "full_attention") != 0)
+            hf_fail(r, "its 'layer_types' has other layers than 'full_attention', which alone are planned for %s",
+                    r->family->type);
 }
 
 /* MiniMax-M2 names each layer's attention by a number: 1 sees everything. */
@@ -213,7 +227,11 @@ HF_FN void hf_read_window(hf_reader *r, trn_model *m)
     hf_check_attention_list(r);
     const bool windowed = hf_has(r, HF_WINDOW_ASKED) && hf_flag(r, "use_sliding_window", false);
     const char *field = hf_has(r, HF_LLAMA4) ? "attention_chunk_size" : "sliding_window";
-    if (!r->family->full_every && !hf_has(r, HF_WINDOW) && !windowed) return;
+    if (!r->family->full_every && !hf_has(r, HF_WINDOW) && !windowed) {
+        if (hf_has(r, HF_WINDOW_ASKED)) hf_mark_seen(r, "sliding_window"); /* which nobody uses */
+        if (!hf_has(r, HF_DELTA_RULE)) hf_check_full(r);
+        return;
+    }
     m->window = hf_number(r, field, 1, INT64_C(1) << 40, 0);
     if (m->window) m->window_layers = hf_window_layers(r, m);
     if (!m->window_layers) m->window = 0;

@@ -67,7 +67,7 @@ HF_FN const hf_family *hf_family_at(int index)
     static const hf_family row[] = {
         { "llama", 0, 2, 0, NULL },
         { "granite", 0, 2, 0, NULL },
-        { "phi3", 0, 2, 0, NULL },
+        { "phi3", HF_WINDOW, 2, 0, NULL },
         { "mistral", HF_WINDOW, 2, 0, NULL },
         { "mixtral", HF_ALL_SPARSE | HF_WINDOW, 2, 0, "num_local_experts" },
         { "qwen2", HF_QKV_BIAS | HF_WINDOW_ASKED, 2, 0, NULL },

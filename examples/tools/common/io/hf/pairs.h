@@ -137,6 +137,26 @@ HF_FN void hf_read_dit(hf_reader *r, trn_model *m)
     hf_note(r, "a pass is one step of denoising; the autoencoder is not planned");
 }
 
+/* What the other half of a model asks for. */
+HF_FN void hf_mark_halves(hf_reader *r)
+{
+    static const char *const name[] = { "num_layers",
+                                        "num_decoder_layers",
+                                        "num_hidden_layers",
+                                        "encoder_layers",
+                                        "encoder_attention_heads",
+                                        "encoder_ffn_dim",
+                                        "decoder_layers",
+                                        "decoder_attention_heads",
+                                        "decoder_ffn_dim",
+                                        "num_mel_bins",
+                                        "max_source_positions",
+                                        "max_target_positions",
+                                        "vocab_size",
+                                        "dropout_rate" };
+    for (unsigned i = 0; i < sizeof name / sizeof name[0]; i++) hf_mark_seen(r, name[i]);
+}
+
 HF_FN void hf_read_pair(hf_reader *r, trn_model *m)
 {
     const struct {
@@ -147,6 +167,7 @@ HF_FN void hf_read_pair(hf_reader *r, trn_model *m)
                 { "clip", hf_read_clip },
                 { "DiTTransformer2DModel", hf_read_dit } };
     hf_read_biases(r, m);
+    if (hf_has(r, HF_HALVES)) hf_mark_halves(r);
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
         if (hf_is(r, row[i].type)) row[i].read(r, m);
 }
