@@ -479,6 +479,13 @@ static void experts_over_ranks(void **state)
     near(apart.memory.weights, cut.memory.weights, 1e-12, "as many experts");
     near(apart.time.tp_s, cut.time.tp_s, 1e-12, "the same sums");
     assert_true(apart.time.ep_s <= 0);
+    trn_model wide = sparse; /* whole experts, whose width nobody cuts: 8192 tokens for 4 of them, on 8 ranks */
+    wide.moe_intermediate = 960;
+    args.model = &wide;
+    const trn_plan more = evaluated(&args, degrees);
+    const double work = more.time.products_s + more.time.reads_s - apart.time.products_s - apart.time.reads_s;
+    assert_true(work >= 4 * 2.0 * 8192 * 4 * 3 * 512 * (960 - 96) / 8 / 667e12);
+    args.model = &sparse;
     args.experts_over = 3;
     trn_plan p = evaluated(&args, degrees);
     assert_string_equal(p.why, "16 experts over 3 of the ranks of tp 8: one of both does not divide");
