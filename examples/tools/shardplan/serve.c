@@ -234,7 +234,7 @@ bool sp_serve_run(sp_job *job, char *why)
     if (!sp_engine_of(job, &job->engine, why)) return false;
     for (int i = 0; i < s->rates; i++) {
         app_progress("%d of %d rates", i, s->rates);
-        job->served[i] = serve(&job->engine, s, s->arrivals[i]);
+        job->stream[i] = serve(&job->engine, s, s->arrivals[i]);
     }
     app_progress_done();
     return true;
@@ -266,7 +266,7 @@ app_table sp_serve_table(const sp_job *job)
     app_table t;
     app_table_start(&t, columns, sizeof columns / sizeof columns[0]);
     for (int i = 0; i < s->rates && job->list.legal; i++) {
-        const sp_served *x = &job->served[i];
+        const sp_served *x = &job->stream[i];
         const double hour = price->hour_usd * e->chips / job->net.chips;
         const double real[] = { x->ttft_s[0],    x->ttft_s[1],
                                 x->tpot_s[0],    x->tpot_s[1],
@@ -312,7 +312,7 @@ void sp_serve_print(FILE *out, const sp_job *job)
             priced ? "  USD/Mtoken" : "");
     app_table t = sp_serve_table(job);
     for (int i = 0; i < s->rates; i++) {
-        const sp_served *x = &job->served[i];
+        const sp_served *x = &job->stream[i];
         fprintf(out, "  %10.4g  %10s  %8s  %10s  %8s  %10s  %8s  %8s  %5s", s->arrivals[i], sp_time(x->ttft_s[0]).text,
                 sp_time(x->ttft_s[1]).text, sp_time(x->tpot_s[0]).text, sp_time(x->tpot_s[1]).text,
                 sp_time(x->latency_s[0]).text, sp_time(x->latency_s[1]).text, sp_si(x->tokens_per_s).text,

@@ -90,7 +90,7 @@ typedef struct sp_job {
     sp_point *point; /* [points]: by the rate of a user, or with targets of a chip */
     int points;
     sp_engine engine;
-    sp_served served[SP_ARRIVALS]; /* [options.serving.rates] */
+    sp_served stream[SP_ARRIVALS]; /* [options.serving.rates] */
     struct {                       /* whose chips they are, where options.factor changes them */
         trn_chip_spec chip;
         trn_server_spec server;
