@@ -104,11 +104,11 @@ says "hbm_rate (times the chips' own), and the best plan for each value"
 grep -q '"sweep": \[' swept.json && ! grep -q '"plans"' swept.json || fail "swept.json has no sweep"
 grep -q '<h2>What if hbm_rate were another</h2>' swept.html && grep -q 'svg class="chart w0"' swept.html ||
     fail "swept.html has no curve"
-works "$small" --sweep batch=64:80:5 --csv swept.csv
+works "$small" --system trn2.48xlarge --sweep batch=64:80:5 --csv swept.csv
 [ "$(cut -d, -f3 swept.csv | tr '\n' ' ')" = "value 64 68 72 76 80 " ] || fail "64:80:5: $(cut -d, -f3 swept.csv)"
-works "$small" --sweep contention=0:0.5:3 --csv swept.csv
+works "$small" --system trn2.48xlarge --sweep contention=0:0.5:3 --csv swept.csv
 [ "$(cut -d, -f3 swept.csv | tr '\n' ' ')" = "value 0 0.25 0.5 " ] || fail "0:0.5:3: $(cut -d, -f3 swept.csv)"
-works "$small" --sweep batch=8:1 --csv -
+works "$small" --system trn2.48xlarge --sweep batch=8:1 --csv -
 [ "$(cut -d, -f3 out | tr '\n' ' ')" = "value 8 6 4 3 2 1 " ] || fail "8:1, each number once: $(cut -d, -f3 out)"
 
 # A value that no plan has is a row; no plan for any value is a failure.
