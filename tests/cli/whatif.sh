@@ -33,6 +33,8 @@ refuses "--price-hour x: expected a number from 0 to 1e+15" "$small" --price-hou
 refuses "--watts -1: expected a number from 0 to 1e+15" "$small" --watts -1
 
 refuses "--pareto, --ttft-below, --tpot-below and --arrivals are for --job decode" "$small" --pareto
+refuses "--pareto, targets and --prefill-chips are for networks where nothing is down or slow" "$small" --job decode \
+    --pareto --down "chip 3"
 refuses "--tpot-below 3h: expected a time such as 20ms or 1.5s" "$small" --job decode --tpot-below 3h
 refuses "--sweep, --tornado, --arrivals and --pareto or a target exclude each other: one table at a time" \
     "$small" --job decode --pareto --sweep batch=1,2
