@@ -32,11 +32,18 @@ refuses "--recompute some: expected auto, none, selective or full" "$small" --re
 refuses "--format kv: expected NAME=VALUE with commas between" "$small" --format kv
 refuses "--format kv=fp3: 'fp3' is no number format; there are float32, tfloat32, bfloat16, float16, float8_e4m3, \
 float8_e4m3fn, float8_e5m2, float8_e3m4 and others" "$small" --format kv=fp3
-refuses "--format cache=bfloat16: expected weights, activations, gradients, optimizer, kv, wire or compute" \
-    "$small" --format cache=bfloat16
+refuses "--format cache=bfloat16: expected weights, attention, experts, lm_head, activations, gradients, optimizer, \
+kv, wire or compute" "$small" --format cache=bfloat16
+refuses "--format gradients=mxfp8: block scales are for weights, attention, experts, lm_head, kv and compute, not for \
+gradients" "$small" --format gradients=mxfp8
+refuses "weights of several formats, or with block scales, are for prefill and decode: training keeps one format, \
+without scales" "$small" --format weights=mxfp4
 refuses "--assume contention=x: expected a number, 0 or more" "$small" --assume contention=x
 refuses "--assume luck=1: no such assumption; --assumptions lists them" "$small" --assume luck=1
 refuses "--preset new: trn3-gen2-ultraserver has no such preset" "$small" --system trn3-gen2-ultraserver --preset new
+refuses "--chips 128: trn2-ultraserver has 64; --topology takes a file that describes a larger network" \
+    "$small" --chips 128
+refuses "--chips: this instance has 12 chips" "$small" --system inf2.48xlarge --chips 16
 refuses "--chips 48: no part of trn2-ultraserver (64 chips)" "$small" --chips 48
 refuses "no plan of 64 chips has these degrees (0 = any): tp 3, cp 0, ep 0, dp 0, pp 0" "$small" --tp 3
 refuses "formats.compute: a_format: the matrix instructions of Trainium2 do not take float8_e4m3fn" \
@@ -51,6 +58,12 @@ echo '{"model_type": "llama"}' >poor.json
 refuses "poor.json: it has no 'num_hidden_layers', which llama needs" poor.json
 sed 's/"num_key_value_heads": 8/"num_key_value_heads": -8/' "$small" >negative.json
 refuses "negative.json: its 'num_key_value_heads' is -8; expected 1 to 16384" negative.json
+sed 's/"vocab_size"/"num_hash_layers": 3, "vocab_size"/' "$small" >odd.json
+refuses "odd.json: its 'num_hash_layers' may change sizes or times, and is not known for the model type llama" odd.json
+refuses "$models/t5-base.json: t5 is two models, encoder and decoder, each of which has a plan of its own (part)" \
+    "$models/t5-base.json"
+refuses "$small: llama is one model: it has no part 'text'" "$small" --part text
+refuses "experts_over is 4, but llama-3-8b has no experts" "$small" --experts-over 4
 for word in --help --version --assumptions --schema; do
     works $word
     [ -s out ] && [ ! -s err ] || fail "shardplan $word: nothing on standard output, or something on standard error"
@@ -155,6 +168,40 @@ works "$small" --assume contention=0,reserve_bytes=0 --chips 16 --ranks-per-chip
     --no-sp --overlap --zero optimizer
 says "trn2-ultraserver: 16 chips"
 
+# What a configuration says of formats: the checkpoint of gpt-oss-120b has 65,248,815,744 bytes.
+excluded='"model.layers.*.self_attn", "model.layers.*.mlp.router", "lm_head"'
+packed='"frobnicate": 3, "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert"'
+sed "s/}\$/, $packed: [$excluded]}}/" "$models/gpt-oss-120b.json" >packed.json
+works packed.json --system trn2.48xlarge --chips 1 --job decode --csv packed.csv --json packed.json.out --html page.html
+json packed.json.out
+says "note: fields without effect: 'frobnicate'"
+says "note: bits of an element, scales and exclusions counted: weights 16, attention 16, experts 4.25"
+says "note: sources disagree"
+grep -q '"notes": \[' packed.json.out || fail "no notes in JSON"
+grep -q '<li>fields without effect' page.html || fail "no notes in HTML"
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "weights_bytes") back = NF - i }
+    NR == 2 { exit !($(NF - back) > 65.1e9 && $(NF - back) < 65.3e9) }' packed.csv ||
+    fail "gpt-oss-120b has other bytes: $(cat packed.csv)"
+works packed.json --chips 1 --job decode --format weights=float8_e4m3,experts=mxfp4,kv=mxfp8
+says "note: --format takes the place of the file's quantization_config"
+says "weights 8, attention 8, experts 4.25, embeddings and head 8, KV cache 8.25"
+for part in "t5-base encoder prefill" "whisper-large-v3 decoder decode" "clip-vit-large image prefill" \
+    "dit-xl-2 whole prefill"; do
+    set -- $part
+    works "$models/$1.json" --part "$2" --job "$3" --top 1
+    says "the first:"
+done
+# Heads that tp does not divide, and experts over the ranks of tp.
+works "$models/llama-4-scout.json" --system trn2.48xlarge --job decode --tp 64 --lnc 2 --batch 8 --pad-heads
+says "note: the first plan: 40 heads are padded with zeros to 64, for 64 ranks of tp"
+says "note: the first plan: 8 KV heads are replicated, one for each of 64 ranks of tp"
+works "$models/deepseek-v3.json" --system trn2.48xlarge --job decode --tp 64 --lnc 2 --batch 1 --experts-over 64
+says "note: 256 experts lie over 64 of the ranks of tp, 4 each"
+"$program" "$models/deepseek-v3.json" --system trn2.48xlarge --job decode --tp 64 --lnc 2 --batch 1 --experts-over 3 \
+    >out 2>err
+[ $? = 1 ] || fail "256 experts over 3: not status 1"
+says "256 experts over 3 of the ranks of tp 64 (16 chips): one of both does not divide"
+
 # tp as the vendor's pages count it: in logical cores.
 works "$large" --system trn2.48xlarge --job decode --batch 4 --tp 64 --lnc 2
 says "     1   64     16    1    1      1    1"
@@ -177,6 +224,17 @@ awk -F, 'NR == 2 && ($2 != 1 || $(NF - 5) != 2 || $5 != 8) { exit 1 }' shared.cs
 refuses "--lnc 3: expected a whole number from 1 to 2" "$small" --lnc 3
 refuses "lnc is 2; a logical core of Trainium1 has 1 core" "$small" --system trn1.32xlarge --lnc 2
 refuses "tp 6 is neither a divisor nor a multiple of the 4 logical cores of a chip" "$small" --lnc 2 --tp 6
+# Instances that are parts of systems, or other boards with their chips; --top and ranges in HTML; a layer in the trace.
+works "$small" --system trn2.48xlarge --chips 1 --job decode --csv part.csv
+works "$small" --system trn2.3xlarge --job decode --csv instance.csv
+cmp -s part.csv instance.csv || fail "trn2.3xlarge is not one chip of trn2.48xlarge"
+says "trn2.3xlarge: 1 chips"
+works "$small" --system inf2.48xlarge --job decode --batch 24 --top 2 --html page.html --trace trace.json
+says "note: twelve Inferentia2 in a ring, planned as Trainium1"
+json trace.json
+grep -q '"one layer: products"' trace.json && grep -q '"name":"down"' trace.json || fail "no operations of a layer"
+grep -q '<h3>Roofline</h3>' page.html && grep -q 'four of five' page.html || fail "no roofline, or no ranges"
+[ "$(grep -c '^<tr.*<td class=r>1 x ' page.html)" = 2 ] || fail "--top 2: other rows in HTML"
 # Networks from files, and what is broken.
 works "$small" --system trn2.48xlarge --top 1 --csv system.csv
 works "$small" --topology "$topologies/trn2.48xlarge.txt" --top 1 --csv file.csv
@@ -189,9 +247,11 @@ refuses "--topology: trn2.48xlarge names no system, and a plan needs its chips: 
 refuses "--topology excludes --system: one network at a time" "$small" --topology custom.txt --system trn2.48xlarge
 
 # The whole of the largest system.
-works "$small" --system trn1-ultracluster --batch 30000 --scaling --top 1 --html page.html
+works "$small" --system trn1-ultracluster --batch 30000 --top 1
+says "trn1-ultracluster: 30,000 chips"
+works "$small" --system trn1-ultracluster --batch 30000 --job decode --scaling --top 1 --html page.html
 says "   30,000    30,000 "
-[ "$(grep -c '<svg class="chart w0"' page.html)" = 3 ] || fail "page.html has not three curves"
+[ "$(grep -c '<svg class="chart w0"' page.html)" = 4 ] || fail "page.html has not three curves and a roofline"
 works "$large" --system project-rainier --batch 400000 --seq 8192 --top 1
 says "project-rainier: 400,000 chips"
 

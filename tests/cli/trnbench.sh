@@ -207,6 +207,16 @@ done
 if grep -q ',$' physical.csv; then fail "spec --physical: a fact without a source: $(grep ',$' physical.csv)"; fi
 grep -q '"physical": \[' physical.json || fail "spec --json has no physical facts"
 grep -q '"announced": \[' physical.json || fail "spec --json has no announcements"
+works spec --claims --csv claims.csv --json claims.json
+for row in 'Trainium1,"BF16 and FP32 of a chip, of 16","210 and 52.5 TFLOPS; 3,360 and 840",documented' \
+    'Trainium1,"BF16 and FP32 of a chip, of 16","190 and 47.5 TFLOPS; 3,040 and 760",documented' \
+    'Trn2 UltraServer,EFA,"12,800 Gbit/s",documented' 'Trn2 UltraServer,EFA,"3,200 Gbit/s",documented' \
+    'Trainium3,FP8 of a chip,"2,517 TFLOPS, in a column FP8",documented'; do
+    grep -q -F -e "$row" claims.csv || fail "spec --claims has no row $row"
+done
+grep -q "30 to 40 % better than P5e and P5en" out || fail "spec --claims does not print its rows: $(cat out)"
+[ "$(grep -v -c ',.*20[0-9][0-9]' claims.csv)" = 1 ] || fail "spec --claims: a row without a date: $(cat claims.csv)"
+grep -q '"claims": \[' claims.json || fail "spec --json has no claims"
 works spec --announced --csv announced.csv
 awk -F, 'NR == 1 { next } $1 != "Trainium4" || !/,third party,/ { exit 1 } END { exit NR < 6 }' announced.csv ||
     fail "spec --announced: $(cat announced.csv)"

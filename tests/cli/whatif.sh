@@ -32,6 +32,22 @@ refuses "--published excludes --sweep and --tornado: one table at a time" --publ
 refuses "--price-hour x: expected a number from 0 to 1e+15" "$small" --price-hour x
 refuses "--watts -1: expected a number from 0 to 1e+15" "$small" --watts -1
 
+refuses "--pareto, --ttft-below, --tpot-below and --arrivals are for --job decode" "$small" --pareto
+refuses "--pareto, targets and --prefill-chips are for networks where nothing is down or slow" "$small" --job decode \
+    --pareto --down "chip 3"
+refuses "--tpot-below 3h: expected a time such as 20ms or 1.5s" "$small" --job decode --tpot-below 3h
+refuses "--sweep, --tornado, --arrivals and --pareto or a target exclude each other: one table at a time" \
+    "$small" --job decode --pareto --sweep batch=1,2
+refuses "--answer, --requests, --prefix-hit, --chunk, --draft and --prefill-chips belong to --arrivals" \
+    "$small" --job decode --chunk 8
+refuses "--arrivals: a prompt of 4000 and an answer of 256 tokens are more than --seq 4096" "$small" --job decode \
+    --arrivals 1 --prompt 4000
+refuses "--draft-tokens and --acceptance belong to --draft" "$small" --job decode --arrivals 1 --acceptance 0.5
+refuses "--prefill-chips 3: no part of trn2.48xlarge (16 chips)" "$small" --system trn2.48xlarge --job decode \
+    --arrivals 1 --prefill-chips 3
+refuses "--draft: t5-base has 32128 tokens in its vocabulary, llama-3-8b 128256" "$small" --job decode --arrivals 1 \
+    --draft "$models/t5-base.json"
+
 # ---- a sweep: every row is a plain run ----
 
 # best PLAIN.csv: degrees, bound, ideal, expected, range, tokens, MFU of its first row
@@ -90,11 +106,11 @@ says "hbm_rate (times the chips' own), and the best plan for each value"
 grep -q '"sweep": \[' swept.json && ! grep -q '"plans"' swept.json || fail "swept.json has no sweep"
 grep -q '<h2>What if hbm_rate were another</h2>' swept.html && grep -q 'svg class="chart w0"' swept.html ||
     fail "swept.html has no curve"
-works "$small" --sweep batch=64:80:5 --csv swept.csv
+works "$small" --system trn2.48xlarge --sweep batch=64:80:5 --csv swept.csv
 [ "$(cut -d, -f3 swept.csv | tr '\n' ' ')" = "value 64 68 72 76 80 " ] || fail "64:80:5: $(cut -d, -f3 swept.csv)"
-works "$small" --sweep contention=0:0.5:3 --csv swept.csv
+works "$small" --system trn2.48xlarge --sweep contention=0:0.5:3 --csv swept.csv
 [ "$(cut -d, -f3 swept.csv | tr '\n' ' ')" = "value 0 0.25 0.5 " ] || fail "0:0.5:3: $(cut -d, -f3 swept.csv)"
-works "$small" --sweep batch=8:1 --csv -
+works "$small" --system trn2.48xlarge --sweep batch=8:1 --csv -
 [ "$(cut -d, -f3 out | tr '\n' ' ')" = "value 8 6 4 3 2 1 " ] || fail "8:1, each number once: $(cut -d, -f3 out)"
 
 # A value that no plan has is a row; no plan for any value is a failure.
@@ -153,9 +169,75 @@ works "$small" --system trn2-ultraserver --price-hour 64 --sweep chips=16,64 --c
 awk -F, 'NR > 1 { d = $(NF - 3) / ($4 / 3600 * $15); if (d < 0.999999 || d > 1.000001) exit 1 }' swept.csv ||
     fail "a chip has not the same price everywhere: $(cat swept.csv)"
 works --schema
-for column in kv_elsewhere_bytes step_usd million_tokens_usd step_kwh token_j swing_s parameter; do
+for column in user_tokens_per_s capacity_per_s kv_elsewhere_bytes step_usd million_tokens_usd step_kwh token_j \
+    swing_s parameter; do
     says "  $column "
 done
+
+# ---- targets, and what is fast or cheap ----
+
+job="--system trn2.48xlarge --job decode --top 0"
+works "$large" $job --pareto --price-hour 16 --csv pareto.csv --json pareto.json --html pareto.html
+json pareto.json
+says "those that no other beats at both rates"
+grep -q '"pareto": \[' pareto.json && grep -q '<h2>Fast for a user, or cheap</h2>' pareto.html || fail "no front"
+# The front: a user's rate falls, a chip's grows, a million tokens get cheaper; a dollar a chip and hour.
+awk -F, 'function near(a, b) { return a < b * 1.000001 && a > b * 0.999999 }
+    NR > 1 { if (!($8 < user || NR == 2) || !($9 > chip) || !near($(NF - 2), 1e6 / 3600 / $9)) bad = 1
+        if (!near($8 * $10, 1)) bad = 1
+        user = $8; chip = $9 } END { exit bad || NR < 6 }' pareto.csv || fail "no front: $(cat pareto.csv)"
+# A point of it is what a plain run gives.
+set -- $(awk -F, 'NR == 3 { print $1, $2, $3, $4, $5, $6, $7, $10, $13 }' pareto.csv)
+works "$large" --system trn2.48xlarge --job decode --chips "$1" --batch "$2" --tp "$3" --cp "$4" --ep "$5" --dp "$6" \
+    --pp "$7" --csv plain.csv
+awk -F, -v token="$8" -v first="$9" 'NR == 2 { exit !($18 == token && $22 == first) }' plain.csv ||
+    fail "a point of the front is no plan: $* $(cat plain.csv)"
+# The cheapest that is fast enough: no plan of the front that is fast enough is cheaper.
+works "$large" $job --tpot-below 25ms --ttft-below 0.5s --csv fast.csv
+awk -F, 'FNR == 1 { file++; next } file == 1 && $10 <= 0.025 && $13 <= 0.5 && $9 > best { best = $9 }
+    file == 2 && ($10 > 0.025 || $13 > 0.5 || (FNR > 2 && $9 > last)) { bad = 1 }
+    file == 2 { if (FNR == 2 && $9 < best) bad = 1; last = $9; n++ } END { exit bad || !n }' pareto.csv fast.csv ||
+    fail "not the cheapest first: $(cat fast.csv)"
+says " meet the targets; the cheapest first"
+"$program" "$large" $job --tpot-below 1ms >out 2>err
+[ $? = 1 ] || fail "a token in 1 ms: not status 1"
+says "no plan meets the targets; the shortest token takes"
+
+# ---- a queue ----
+
+job="--system trn2.48xlarge --job decode --tp 8 --batch 64 --seq 2048 --prompt 1024 --top 1"
+# served NAME OPTIONS: rates 0.01 (nobody waits), 4 and 50 (more than can be done)
+served() {
+    what=$1
+    shift
+    works "$large" $job --requests 2000 --arrivals 0.01,4,50 "$@" --csv "$what.csv"
+    awk -F, -v what="$what" 'NR > 1 { t[NR] = $4; o[NR] = $6; sat[NR] = $3; rate[NR] = $10; cap = $2 }
+        END { exit !(NR == 4 && sat[2] sat[3] sat[4] == "nonoyes" && t[2] <= t[3] && t[3] < t[4] && o[2] <= o[3] &&
+            rate[4] < cap * 256 * 1.001 && rate[4] > cap * 256 * 0.9) }' "$what.csv" ||
+        fail "served $what: $(cat "$what.csv")"
+}
+served plain --price-hour 16 --json served.json --html served.html
+json served.json
+grep -q '"served": \[' served.json && grep -q '<h2>Served</h2>' served.html || fail "nothing is served"
+says "saturated: the queue grows"
+served chunked --chunk 256
+served hit --prefix-hit 0.5
+served apart --prefill-chips 16
+says "keys and values"
+served drafted --draft "$small" --acceptance 0.8
+says "which brings 3.36 tokens a sequence" # (1 - 0.8^5) / (1 - 0.8)
+# column FILE N: of the row of 4 requests a second
+column() { awk -F, -v n="$2" 'NR == 3 { print $n }' "$1"; }
+# less A B: is it?
+less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }'; }
+less "$(column hit.csv 4)" "$(column plain.csv 4)" || fail "a prompt that is in the cache is no faster"
+less "$(column plain.csv 4)" "$(column chunked.csv 4)" || fail "a prompt in pieces is not slower"
+less "$(column apart.csv 7)" "$(column plain.csv 7)" || fail "tokens are no steadier without prompts between them"
+# Where nobody waits: a prompt alone, then a token at a time.
+works "$large" --system trn2.48xlarge --job decode --tp 8 --dp 2 --batch 2 --seq 1152 --prompt 1024 --csv alone.csv
+awk -F, 'function near(a, b) { return a < b * 1.001 && a > b * 0.999 } FNR == 2 && NR == 2 { token = $18; first = $22 }
+    FNR == 2 && NR > 2 { exit !(near($4, first) && near($6, token)) }' alone.csv plain.csv ||
+    fail "one request alone: $(cat alone.csv plain.csv)"
 
 # ---- a pool ----
 

@@ -98,6 +98,35 @@ static const trn_model ranker = { .name = "ranker",
                                   .dense_widths = { 256, 128 },
                                   .over_widths = { 64, 1 } };
 
+/* 16 experts of 96, a latent of 64 + 16, an indexer that leaves 512 positions. */
+static const trn_model sparse = { .name = "sparse",
+                                  .layers = 4,
+                                  .hidden = 512,
+                                  .heads = 8,
+                                  .head_dim = 32,
+                                  .rope_dim = 16,
+                                  .v_dim = 32,
+                                  .q_rank = 128,
+                                  .kv_rank = 64,
+                                  .vocab = 1024,
+                                  .experts = 16,
+                                  .experts_per_token = 4,
+                                  .moe_intermediate = 96,
+                                  .index_heads = 4,
+                                  .index_dim = 32,
+                                  .index_most = 512 };
+
+/* A decoder of two layers that looks at 1500 positions. */
+static const trn_model looker = { .name = "looker",
+                                  .layers = 2,
+                                  .hidden = 256,
+                                  .heads = 4,
+                                  .intermediate = 512,
+                                  .vocab = 1000,
+                                  .norms = 3,
+                                  .plain_mlp = true,
+                                  .cross = 1500 };
+
 static void near(double found, double expected, double relative, const char *what)
 {
     if (fabs(found - expected) <= relative * fabs(expected)) return;
@@ -394,11 +423,139 @@ static void searches(void **state)
         }
 }
 
+/* Each kind of matrix in its own bits, by hand: what is kept, and what no plan reads faster. */
+static void formats_by_kind(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    const trn_plan degrees = { .tp = 1, .cp = 1, .ep = 1, .dp = 16, .pp = 1 };
+    trn_plan_args args = question(&sparse, &net, TRN_JOB_DECODE, 16, 4096);
+    trn_model_size size;
+    assert_int_equal(trn_model_size_of(&sparse, &size, NULL), TRN_OK);
+    const trn_plan plain = evaluated(&args, degrees);
+    near(plain.memory.weights, 2 * size.total, 1e-12, "BF16");
+    args.formats.attention = TRN_F8_E4M3FN;
+    args.formats.experts = TRN_F4_E2M1;
+    args.formats.experts_bits = 4.25;
+    args.formats.head = TRN_F32;
+    args.formats.kv_bits = 8.25;
+    args.formats.kv = TRN_F8_E4M3FN;
+    const trn_plan p = evaluated(&args, degrees);
+    const double others = size.total - size.attention - size.experts - size.embeddings;
+    near(p.memory.weights, size.attention + 4.25 / 8 * size.experts + 4 * size.embeddings + 2 * others, 1e-12, "kinds");
+    near(p.memory.kv, 4 * 4096.0 * (64 + 16 + 32) * 8.25 / 8, 1e-12, "the cache");
+    args.formats.head = TRN_BF16;
+    const trn_plan small = evaluated(&args, degrees);
+    assert_true(small.time.reads_s + small.time.products_s < plain.time.reads_s + plain.time.products_s);
+    const double awake = 4.0 * 4 * 3 * 512 * 96, looked = 512 * (64 + 16) + 4096 * 32;
+    const double bytes = size.attention + 4.25 / 8 * awake + 4 * 1024 * 512 + 2 * others + 16 * 4 * looked * 8.25 / 8;
+    near(p.bound_s, bytes / (16 * 2.9e12), 1e-9, "bound");
+    /* Scales alone: the same format, more bytes. */
+    trn_plan_args scaled = question(&sparse, &net, TRN_JOB_DECODE, 16, 4096);
+    scaled.formats.weights_bits = 17;
+    const trn_plan more = evaluated(&scaled, degrees);
+    near(more.memory.weights, 17.0 / 8 * size.total, 1e-12, "scales");
+    assert_true(more.time_s > plain.time_s && more.time_s < plain.time_s * 17 / 16);
+    scaled.job = TRN_JOB_TRAIN;
+    trn_plan none = degrees;
+    assert_int_equal(trn_plan_evaluate(&scaled, &none), TRN_EUNSUPPORTED);
+    scaled.job = TRN_JOB_DECODE;
+    scaled.formats.weights_bits = 300;
+    assert_int_equal(trn_plan_evaluate(&scaled, &none), TRN_EINVAL);
+    assert_non_null(strstr(failure.text, "formats.weights_bits is 300; an element has 0 to 256"));
+}
+
+/* 96 columns by 16 ranks, or whole experts on them: as many bytes; 64 ranks cut 96 columns only so. */
+static void experts_over_ranks(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    const trn_plan degrees = { .tp = 8, .cp = 1, .ep = 1, .dp = 2, .pp = 1 };
+    trn_plan_args args = question(&sparse, &net, TRN_JOB_PREFILL, 16, 1024);
+    const trn_plan cut = evaluated(&args, degrees);
+    args.experts_over = 8;
+    const trn_plan apart = evaluated(&args, degrees);
+    assert_true(cut.legal && apart.legal);
+    near(apart.memory.weights, cut.memory.weights, 1e-12, "as many experts");
+    near(apart.time.tp_s, cut.time.tp_s, 1e-12, "the same sums");
+    assert_true(apart.time.ep_s <= 0);
+    trn_model wide = sparse; /* whole experts, whose width nobody cuts: 8192 tokens for 4 of them, on 8 ranks */
+    wide.moe_intermediate = 960;
+    args.model = &wide;
+    const trn_plan more = evaluated(&args, degrees);
+    const double work = more.time.products_s + more.time.reads_s - apart.time.products_s - apart.time.reads_s;
+    assert_true(work >= 4 * 2.0 * 8192 * 4 * 3 * 512 * (960 - 96) / 8 / 667e12);
+    args.model = &sparse;
+    args.experts_over = 3;
+    trn_plan p = evaluated(&args, degrees);
+    assert_string_equal(p.why, "16 experts over 3 of the ranks of tp 8: one of both does not divide");
+    trn_model narrow = sparse;
+    narrow.moe_intermediate = 92; /* which 8 does not divide, but 4 does */
+    args.model = &narrow;
+    args.experts_over = 0;
+    assert_string_equal(evaluated(&args, degrees).why, "moe_intermediate 92 does not divide by tp 8");
+    args.experts_over = 2;
+    assert_true(evaluated(&args, degrees).legal);
+    args.model = &looker;
+    args.job = TRN_JOB_DECODE;
+    p = degrees;
+    assert_int_equal(trn_plan_evaluate(&args, &p), TRN_EINVAL);
+    check_all(&(trn_plan_args){ .model = &sparse,
+                                .net = &net,
+                                .job = TRN_JOB_DECODE,
+                                .batch = 16,
+                                .sequence = 2048,
+                                .experts_over = 2,
+                                .degree = { 2, 0, 1, 0, 0 },
+                                .error = &failure },
+              2);
+}
+
+/* Beyond what is chosen, a longer cache costs the indexer alone. */
+static void chosen_positions(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    const trn_plan degrees = { .tp = 1, .cp = 1, .ep = 1, .dp = 16, .pp = 1 };
+    trn_model all = sparse;
+    all.index_heads = all.index_dim = all.index_most = 0;
+    trn_plan_args args = question(&sparse, &net, TRN_JOB_DECODE, 1024, 65536),
+                  full = question(&all, &net, TRN_JOB_DECODE, 1024, 65536);
+    const trn_plan p = evaluated(&args, degrees), other = evaluated(&full, degrees);
+    near(p.memory.kv, 64 * 4 * 65536.0 * (64 + 16 + 32) * 2, 1e-12, "keys of the indexer, too");
+    assert_true(p.time.attention_s < other.time.attention_s);
+    assert_true(p.time.attention_s > 64 * 4 * 65536.0 * 32 * 2 / 2.9e12); /* its keys are all read */
+    check_all(&(trn_plan_args){ .model = &sparse, .net = &net, .batch = 64, .sequence = 1024, .error = &failure }, 20);
+}
+
+/* What the encoder left is kept once for each sequence, and read with every token. */
+static void looks_at_encoder(void **state)
+{
+    (void)state;
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
+    const trn_plan degrees = { .tp = 1, .cp = 1, .ep = 1, .dp = 16, .pp = 1 };
+    trn_model alone = looker;
+    alone.cross = 0;
+    trn_plan_args args = question(&looker, &net, TRN_JOB_DECODE, 1600, 448),
+                  without = question(&alone, &net, TRN_JOB_DECODE, 1600, 448);
+    const trn_plan p = evaluated(&args, degrees), other = evaluated(&without, degrees);
+    near(p.memory.kv, 100 * 2 * (448 + 1500.0) * 2 * 256 * 2, 1e-12, "both caches");
+    assert_true(p.time.attention_s - other.time.attention_s >= 100 * 2 * 1500.0 * 2 * 256 * 2 / 2.9e12 * (1 - 1e-9));
+    args.job = without.job = TRN_JOB_PREFILL; /* keys and values of the encoder's output are made here */
+    const double made = evaluated(&args, degrees).time.products_s + evaluated(&args, degrees).time.reads_s;
+    assert_true(made > evaluated(&without, degrees).time.products_s + evaluated(&without, degrees).time.reads_s);
+    check_all(&(trn_plan_args){ .model = &looker, .net = &net, .batch = 64, .sequence = 448, .error = &failure }, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states),
         cmocka_unit_test(both_kinds),
+        cmocka_unit_test(formats_by_kind),
+        cmocka_unit_test(experts_over_ranks),
+        cmocka_unit_test(chosen_positions),
+        cmocka_unit_test(looks_at_encoder),
         cmocka_unit_test(linear_in_length),
         cmocka_unit_test(searches),
         cmocka_unit_test(encoder_of_text),

@@ -59,6 +59,11 @@ static void twin_attention(tally *t, const trn_model *m)
         tensor(t, 1, rank);
         matrix(t, rank, heads * (size + value));
         matrix(t, heads * value, h);
+        if (!m->index_most) return;
+        matrix(t, (double)m->q_rank, (double)(m->index_heads * m->index_dim));
+        matrix(t, h, (double)m->index_dim);
+        tensor(t, 2, (double)m->index_dim);
+        matrix(t, h, (double)m->index_heads);
         return;
     }
     for (int i = 0; i < (m->gated_attention ? 2 : 1); i++) matrix(t, h, heads * size);
@@ -67,7 +72,14 @@ static void twin_attention(tally *t, const trn_model *m)
     if (m->qkv_bias) tensor(t, 1, ((m->gated_attention ? 2 : 1) * heads + 2 * kv) * size);
     matrix(t, heads * size, h);
     if (m->o_bias) tensor(t, 1, h);
-    if (m->qk_norm) tensor(t, 2, size);
+    if (m->qk_norm) tensor(t, m->wide_qk_norm ? heads + kv : 2, size);
+    if (m->cross) { /* keys and values are made of the encoder's tokens, not of these */
+        matrix(t, h, heads * size);
+        tensor(t, h, 2 * kv * size);
+        if (m->qkv_bias) tensor(t, 1, (heads + 2 * kv) * size);
+        matrix(t, heads * size, h);
+        if (m->o_bias) tensor(t, 1, h);
+    }
     if (m->sinks) tensor(t, 1, heads);
 }
 
@@ -111,8 +123,8 @@ static void twin_encoder(tally *t, const trn_model *m)
     if (m->token_types) tensor(t, (double)m->token_types, h);
     if (m->patch_inputs) {
         tensor(t, (double)m->patch_inputs, h);
-        tensor(t, 1, h); /* its bias */
-        tensor(t, 1, h); /* the class token */
+        if (!m->no_patch_bias) tensor(t, 1, h);
+        if (!m->no_class_token) tensor(t, 1, h);
     }
     if (m->pooler || m->masked_head) {
         tensor(t, h, h);
@@ -136,6 +148,7 @@ static tally twin(const trn_model *m)
     if (m->positions) tensor(&t, (double)m->positions, (double)m->hidden);
     for (int64_t layer = 0; layer < m->layers; layer++) {
         for (int64_t i = 0; i < (m->norms ? m->norms : 2); i++) norm(&t, m, (double)m->hidden);
+        tensor(&t, (double)m->hidden + 1, (double)m->condition);
         if (is_linear(m, layer))
             twin_linear(&t, m);
         else
@@ -173,9 +186,11 @@ static double twin_flops(const trn_model *m, int64_t sequence)
         flops += 2 * twin(m).multiplied + 2 * (double)m->vocab * (double)m->hidden;
         flops += (double)(m->linear_layers * m->linear_heads * m->linear_value_dim * m->linear_key_dim) *
                  (m->state_space ? 4 : 6);
-        for (int64_t layer = 0; layer < m->layers; layer++)
+        for (int64_t layer = 0; layer < m->layers; layer++) {
             for (int64_t k = 0; k <= q && !is_linear(m, layer); k++)
                 if (layer >= m->window_layers || q - k < m->window) flops += 2 * heads * (wide + value);
+            flops += 2 * (double)m->cross * heads * (wide + value);
+        }
     }
     return flops;
 }
@@ -281,7 +296,9 @@ static trn_model random_model(uint64_t *rng)
     m.window = cases_one_in(rng, 2) ? 1 + cases_below(rng, 12) : 0;
     m.window_layers = m.window ? cases_below(rng, (int)m.layers + 1) : 0;
     if (!m.kv_rank) m.gated_attention = cases_one_in(rng, 4);
+    m.wide_qk_norm = m.qk_norm && cases_one_in(rng, 3);
     if (cases_one_in(rng, 3)) random_linear(rng, &m);
+    if (!m.kv_rank && !m.linear_layers && cases_one_in(rng, 4)) m.cross = 1 + cases_below(rng, 9);
     return m;
 }
 
@@ -311,8 +328,9 @@ static double twin_encoder_flops(const trn_model *m, int64_t sequence)
     for (int64_t q = 0; q < sequence; q++) {
         flops += 2 * twin(m).multiplied + (m->masked_head ? 2 * h * h + 2 * h * (double)m->vocab : 0);
         for (int64_t k = 0; k < sequence; k++) flops += (double)m->layers * (double)m->heads * 4 * size;
-        if (q) flops += 2 * (double)m->patch_inputs * h; /* all tokens but the class token */
+        if (q || m->no_class_token) flops += 2 * (double)m->patch_inputs * h; /* all tokens but the class token */
     }
+    if (!m->masked_head) flops += 2 * (double)m->layers * h * (double)m->condition;
     return flops + (m->pooler ? 2 * h * h : 0) + 2 * h * (double)m->classes;
 }
 
@@ -322,6 +340,8 @@ static trn_model random_encoder(uint64_t *rng)
     m.kv_rank = m.q_rank = m.rope_dim = m.v_dim = m.window = m.window_layers = m.linear_layers = m.linear_heads =
         m.linear_value_dim = m.linear_key_heads = m.linear_key_dim = m.linear_kernel = 0;
     m.state_space = false;
+    m.cross = 0;
+    m.condition = cases_one_in(rng, 4) ? 1 + cases_below(rng, 20) : 0;
     m.head_dim = m.head_dim ? m.head_dim : m.hidden / m.heads;
     if (!m.experts) m.intermediate = 1 + cases_below(rng, 30);
     m.bidirectional = true;
@@ -334,6 +354,8 @@ static trn_model random_encoder(uint64_t *rng)
     m.vocab = 0;
     m.patch_inputs = 1 + cases_below(rng, 30);
     m.longest = 2 + cases_below(rng, 20);
+    m.no_class_token = cases_one_in(rng, 3);
+    m.no_patch_bias = cases_one_in(rng, 3);
     return m;
 }
 
@@ -352,6 +374,39 @@ static void random_encoders(void **state)
         near(trn_model_context(&m, (double)sequence), (double)sequence, 0, "all positions");
         near(trn_model_forward_flops(&m, (double)sequence, (double)sequence, m.masked_head ? (double)sequence : 1),
              twin_encoder_flops(&m, sequence), 1e-12, "flops");
+    }
+}
+
+/* Sparse attention: an indexer scores all positions, attention sees the best of them. */
+static void sparse_attention(void **state)
+{
+    (void)state;
+    const trn_model m = { .layers = 2,
+                          .hidden = 16,
+                          .heads = 4,
+                          .head_dim = 4,
+                          .rope_dim = 2,
+                          .v_dim = 3,
+                          .q_rank = 5,
+                          .kv_rank = 6,
+                          .intermediate = 8,
+                          .vocab = 10,
+                          .index_heads = 3,
+                          .index_dim = 7,
+                          .index_most = 20 };
+    trn_model without = m;
+    trn_model_size size, other;
+    without.index_heads = without.index_dim = without.index_most = 0;
+    assert_int_equal(trn_model_size_of(&m, &size, NULL), TRN_OK);
+    assert_int_equal(trn_model_size_of(&without, &other, NULL), TRN_OK);
+    near(size.total, twin(&m).all, 0, "parameters");
+    near(size.total - other.total, 2 * (5 * 21 + 16 * 7 + 16 * 3 + 2 * 7), 0, "an indexer");
+    near(size.kv_elements, 2 * (6 + 2 + 7), 0, "its keys are kept, too");
+    const double projected = 2 * 2 * (5 * 21 + 16 * 7 + 16 * 3);
+    for (int context = 10; context <= 40; context += 30) {
+        const double seen = context < 20 ? context : 20;
+        near(trn_model_forward_flops(&m, 1, context, 1) - trn_model_forward_flops(&without, 1, seen, 1),
+             projected + 2 * 2 * context * 21, 1e-12, "flops");
     }
 }
 
@@ -414,6 +469,11 @@ static void refusals(void **state)
           { TINY, .vocab = 8, .bidirectional = true, .patch_inputs = 3, .longest = 5 } },
         { "patch_inputs is 3, but vocab is 0 and longest 1",
           { TINY, .bidirectional = true, .patch_inputs = 3, .longest = 1 } },
+        { "index_heads is 4, index_dim 0 and index_most 0: all or none", { TINY, .vocab = 8, .index_heads = 4 } },
+        { "index_most is 2, which belongs to latent attention with a q_rank, alone",
+          { TINY, .vocab = 8, .index_heads = 4, .index_dim = 2, .index_most = 2 } },
+        { "cross is 5, but the model is no decoder", { TINY, .vocab = 8, .bidirectional = true, .cross = 5 } },
+        { "condition is given, but the model is no encoder", { TINY, .vocab = 8, .condition = 5 } },
         { "tables is 65; a recommender has 1 to 64", { .tables = 65 } },
         { "tables is -1", { .tables = -1 } },
 #define RANKER .tables = 1, .hidden = 8, .dense_inputs = 1, .longest = 1
@@ -652,7 +712,45 @@ static void encoders(void **state)
     }
 }
 
-#define SIZES "\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 8, \"num_attention_heads\": 2"
+/* Models that are two, and what diffusers calls a transformer: parameters as their publishers count them. */
+static void halves(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        hf_part one, other;
+        double total, shared, within; /* shared: parameters that both halves count */
+    } row[] = {
+        { "whisper-large-v3", HF_ENCODER_PART, HF_DECODER_PART, 1543490560, 0, 0.001 },
+        { "t5-base", HF_ENCODER_PART, HF_DECODER_PART, 222903552, 32128 * 768, 1e-5 },
+        { "clip-vit-large", HF_TEXT_PART, HF_IMAGE_PART, 427616513, 0, 1e-5 },
+        { "dit-xl-2", HF_WHOLE, HF_PARTS, 749834272, 0, 1e-3 }, /* 675 million, and a condition in each block */
+        { "distilbert-base", HF_WHOLE, HF_PARTS, 66985530, 0, 0 },
+        { "qwen3-vl-30b-a3b", HF_WHOLE, HF_PARTS, 30532122624, 0, 0 }, /* as qwen3-30b-a3b */
+        { "glm-5", HF_WHOLE, HF_PARTS, 744e9, 0, 0.001 },
+        { "minimax-m2", HF_WHOLE, HF_PARTS, 228.7e9, 0, 0.001 },
+        { "trinity-mini", HF_WHOLE, HF_PARTS, 26.12e9, 0, 0.001 },
+        { "deepseek-v3.2", HF_WHOLE, HF_PARTS, 671026419200.0 + 61 * (1536 * 64 * 128 + 7168 * 192 + 256), 0, 0 },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        const hf_part part[2] = { row[i].one, row[i].other };
+        double total = -row[i].shared;
+        for (int k = 0; k < 2 && part[k] != HF_PARTS; k++) {
+            static hf_config all;
+            const hf_ask ask = { .part = part[k] };
+            trn_model_size size;
+            char path[512], why[HF_WHY];
+            snprintf(path, sizeof path, "%s/examples/tools/shardplan/models/%s.json", TRN_SOURCE_DIR, row[i].file);
+            if (!hf_config_load(path, &ask, &all, why)) fail_msg("%s", why);
+            assert_int_equal(trn_model_size_of(&all.model, &size, NULL), TRN_OK);
+            total += size.total;
+        }
+        near(total, row[i].total, row[i].within, row[i].file);
+    }
+}
+
+#define SIZE "\"num_hidden_layers\": 2, \"hidden_size\": 8, \"num_attention_heads\": 2"
+#define SIZES "\"model_type\": \"llama\", " SIZE
 #define REST ", \"intermediate_size\": 16, \"vocab_size\": 32"
 /* 204,184,588 rows of 128, which MLPerf's pages round to 26 billion; MLPs and crosses are counted from their widths. */
 static void recommenders(void **state)
@@ -784,6 +882,134 @@ static void bad_configurations(void **state)
     assert_string_equal(why, "/nonexistent/config.json: it cannot be opened (No such file or directory)");
 }
 
+static bool load(const char *text, hf_config *all, char *why)
+{
+    return hf_config_parse_all(text, strlen(text), "config.json", NULL, all, why);
+}
+
+/* quantization_config: bits of an element of attention, of dense blocks, of experts, of the head. */
+static void quantised(void **state)
+{
+    (void)state;
+#define DENSE "{" SIZES REST ", \"quantization_config\": "
+#define SPARSE                                                                                                         \
+    "{" MOE ", \"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, \"quantization_config\": "
+    static const struct {
+        const char *text, *says;
+        double bits[HF_KINDS];
+        trn_format format;
+    } row[] = {
+        { SPARSE "{\"quant_method\": \"mxfp4\"}}", NULL, { 16, 16, 4.25, 16 }, TRN_F4_E2M1 },
+        { SPARSE "{\"quant_method\": \"fp8\", \"weight_block_size\": [4, 4]}}",
+          NULL,
+          { 10, 10, 10, 16 },
+          TRN_F8_E4M3FN },
+        { SPARSE
+          "{\"quant_method\": \"fp8\", \"modules_to_not_convert\": [\"model.layers.1.self_attn\", \"lm_head\"]}}",
+          NULL,
+          { 10, 8, 8, 16 },
+          TRN_F8_E4M3FN },
+        { DENSE "{\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 4}}", NULL, { 9, 9, 9, 16 }, TRN_I8 },
+        { DENSE
+          "{\"quant_method\": \"compressed-tensors\", \"ignore\": [\"lm_head\", \"re:.*mlp.*\"], \"config_groups\": "
+          "{\"group_0\": {\"weights\": {\"num_bits\": 4, \"type\": \"float\", \"group_size\": 16}}}}}",
+          NULL,
+          { 4.5, 16, 4.5, 16 },
+          TRN_F4_E2M1 },
+        { DENSE "{\"quant_method\": \"modelopt\", \"quant_algo\": \"NVFP4\", \"group_size\": 16}}",
+          NULL,
+          { 4.5, 4.5, 4.5, 16 },
+          TRN_F4_E2M1 },
+        { DENSE "{\"quant_method\": \"bitsandbytes\", \"load_in_4bit\": true}}", NULL, { 4.5, 4.5, 4.5, 16 }, TRN_I8 },
+        { DENSE "{\"quant_method\": \"aqlm\"}}",
+          "'quant_method' 'aqlm'; planned are fp8, fbgemm_fp8, mxfp4",
+          { 0 },
+          0 },
+        { DENSE "{\"quant_method\": \"gptq\", \"bits\": 1}}", "has 'bits' 1; planned are 2 to 8", { 0 }, 0 },
+        { DENSE "3}", "its 'quantization_config' is not an object", { 0 }, 0 },
+        { DENSE "{\"quant_method\": \"fp8\", \"ignore\": [3]}}", "has a 'ignore' that is no list of names", { 0 }, 0 },
+        { DENSE "{\"quant_method\": \"fp8\", \"ignore\": [\"re:(\"]}}", "which is no regular expression", { 0 }, 0 },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        static hf_config all;
+        char why[HF_WHY];
+        const bool good = load(row[i].text, &all, why);
+        if (row[i].says) {
+            if (good || !strstr(why, row[i].says)) fail_msg("it says '%s', not '%s'", why, row[i].says);
+            continue;
+        }
+        if (!good) fail_msg("%s", why);
+        for (int k = 0; k < HF_KINDS; k++)
+            if (k != HF_EXPERTS || all.model.experts) near(all.quantised.kind[k].bits, row[i].bits[k], 0, row[i].text);
+        bool any = false;
+        for (int k = 0; k < HF_KINDS; k++) any = any || all.quantised.kind[k].format == row[i].format;
+        assert_true(any);
+    }
+#undef DENSE
+#undef SPARSE
+}
+
+/* Fields that may change sizes or times are refused, others are told of, what says nothing of them is passed over. */
+static void other_fields(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *field, *refused, *note;
+    } row[] = {
+        { "\"num_hash_layers\": 3",
+          "its 'num_hash_layers' may change sizes or times, and is not known for the model type llama", NULL },
+        { "\"sliding_window\": 4096", "its 'sliding_window' may change", NULL },
+        { "\"layer_types\": [\"full_attention\", \"linear_attention\"]", "has other layers than 'full_attention'",
+          NULL },
+        { "\"num_local_experts\": 8", "its 'num_local_experts' may change", NULL },
+        { "\"num_local_experts\": 0, \"sliding_window\": null, \"mamba_layers\": []", NULL, NULL },
+        { "\"rope_theta\": 1e6, \"attention_dropout\": 0.1, \"bos_token_id\": 3", NULL, NULL },
+        { "\"frobnicate\": 3, \"zip\": \"x\"", NULL, "fields without effect: 'frobnicate', 'zip'" },
+        { "\"num_nextn_predict_layers\": 1", NULL, "not counted: blocks that predict further tokens" },
+    };
+    /* What publishers' files have beside sizes. */
+    static const char *const shipped[] = {
+        "{\"model_type\": \"qwen2\", " SIZE REST ", \"max_window_layers\": 28, \"use_sliding_window\": false, "
+        "\"sliding_window\": 131072, \"use_mrope\": null, \"rope_theta\": 1e6}",
+        "{\"model_type\": \"qwen3\", " SIZE REST ", \"layer_types\": [\"full_attention\", \"full_attention\"], "
+        "\"sliding_window\": null, \"use_sliding_window\": false, \"max_window_layers\": 36}",
+        "{\"model_type\": \"phi3\", " SIZE REST
+        ", \"sliding_window\": 2047, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, "
+        "\"original_max_position_embeddings\": 4096, \"attention_dropout\": 0.1}",
+        "{\"model_type\": \"granite\", " SIZE REST ", \"attention_multiplier\": 0.01, \"logits_scaling\": 8.0, "
+        "\"residual_multiplier\": 0.2, \"embedding_multiplier\": 12.0, \"mlp_bias\": false}",
+        "{\"model_type\": \"gemma3_text\", " SIZE REST ", \"sliding_window\": 512, \"sliding_window_pattern\": 2, "
+        "\"attn_logit_softcapping\": 50.0, \"final_logit_softcapping\": 30.0, \"query_pre_attn_scalar\": 256, "
+        "\"cache_implementation\": \"hybrid\", \"rope_local_base_freq\": 10000}",
+        "{\"model_type\": \"gpt_oss\", " SIZE REST ", \"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
+        "\"experts_per_token\": 2, \"initial_context_length\": 4096, \"swiglu_limit\": 7.0, \"sliding_window\": 128, "
+        "\"layer_types\": [\"sliding_attention\", \"full_attention\"], \"router_aux_loss_coef\": 0.9}",
+        "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 8, \"n_head\": 2, \"n_positions\": 8, \"n_ctx\": 8, "
+        "\"vocab_size\": 9, \"summary_type\": \"cls_index\", \"summary_use_proj\": true, \"scale_attn_weights\": true, "
+        "\"reorder_and_upcast_attn\": true, \"embd_pdrop\": 0.1, "
+        "\"task_specific_params\": {\"text\": {\"max_length\": 50}}}",
+        "{" BERT ", \"max_position_embeddings\": 8, \"directionality\": \"bidi\", \"pooler_fc_size\": 768, "
+        "\"pooler_num_attention_heads\": 12, \"pooler_type\": \"first_token_transform\"}",
+        "{" VIT ", \"image_size\": 32, \"patch_size\": 8, \"encoder_stride\": 16, \"pooler_act\": \"tanh\"}",
+    };
+    for (unsigned i = 0; i < sizeof shipped / sizeof shipped[0]; i++) {
+        static hf_config all;
+        char why[HF_WHY];
+        if (!load(shipped[i], &all, why)) fail_msg("%s", why);
+        if (all.notes.count) fail_msg("%s: %s", shipped[i], all.notes.text[0]);
+    }
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        static hf_config all;
+        char text[512], why[HF_WHY];
+        snprintf(text, sizeof text, "{" SIZES REST ", %s}", row[i].field);
+        const bool good = load(text, &all, why);
+        if (good != !row[i].refused || (row[i].refused && !strstr(why, row[i].refused))) fail_msg("%s: %s", text, why);
+        if (row[i].refused) continue;
+        assert_int_equal(all.notes.count, row[i].note ? 1 : 0);
+        if (row[i].note && !strstr(all.notes.text[0], row[i].note)) fail_msg("%s", all.notes.text[0]);
+    }
+}
+
 static void layers_of_each_kind(void **state)
 {
     (void)state;
@@ -823,10 +1049,14 @@ int main(void)
         cmocka_unit_test(flops_of_llama),
         cmocka_unit_test(random_models),
         cmocka_unit_test(random_encoders),
+        cmocka_unit_test(sparse_attention),
         cmocka_unit_test(refusals),
         cmocka_unit_test(recommender_ends),
 #if defined(HAVE_CJSON)
         cmocka_unit_test(shipped_configurations),
+        cmocka_unit_test(halves),
+        cmocka_unit_test(quantised),
+        cmocka_unit_test(other_fields),
         cmocka_unit_test(published_sizes),
         cmocka_unit_test(families),
         cmocka_unit_test(encoders),

@@ -24,34 +24,48 @@ TRNI_FN double trni_plan_step_flops(const trni_plan_work *w)
     if (w->a.job == TRN_JOB_DECODE)
         return trn_model_forward_flops(&w->m, sequences, trni_plan_kv_positions(w), sequences);
     const double tokens = sequences * length, context = trn_model_context(&w->m, length);
+    const double fewer =
+        fmin(context, (double)w->m.index_most) - trni_plan_seen(&w->m, length); /* at a sequence's head */
+    const double score = (double)w->m.heads * (double)(w->m.head_dim + w->m.rope_dim + w->m.v_dim);
+    const double unseen = w->m.index_most ? 2 * tokens * (double)w->m.layers * fewer * score : 0;
     const bool train = w->a.job == TRN_JOB_TRAIN;
     const double first = 2 * tokens * (double)w->m.dense_inputs * (double)w->m.dense_widths[0]; /* of no gradient */
     if (w->m.tables) return (train ? 3 : 1) * trn_model_forward_flops(&w->m, tokens, 0, 0) - (train ? first : 0);
     const double logits = trni_plan_logits(&w->m, train, tokens, sequences);
-    const double patches = (tokens - sequences) * (double)w->m.patch_inputs * (double)w->m.hidden;
-    return (train ? 3 : 1) * trn_model_forward_flops(&w->m, tokens, context, logits) - (train ? 2 * patches : 0);
+    const double patches =
+        (tokens - (w->m.no_class_token ? 0 : sequences)) * (double)w->m.patch_inputs * (double)w->m.hidden;
+    return (train ? 3 : 1) * (trn_model_forward_flops(&w->m, tokens, context, logits) - unseen) -
+           (train ? 2 * patches : 0);
 }
 
 /* The arrays of a chip, in the faster of the two formats that meet in a product. */
 TRNI_FN double trni_plan_array_flops(const trni_plan_work *w)
 {
     const trn_core_spec *core = w->whole->core;
-    const double a = trn_core_peak_flops_per_s(core, w->a.formats.compute, false);
-    const double b = trn_core_peak_flops_per_s(core, w->a.formats.weights, false);
-    return w->whole->cores * fmax(a > 0 ? a : 0, b > 0 ? b : 0);
+    double most = fmax(0, trn_core_peak_flops_per_s(core, w->a.formats.compute, false));
+    for (int i = 0; i < TRNI_PLAN_KEPTS; i++)
+        most = fmax(most, trn_core_peak_flops_per_s(core, w->kept[i].format, false)); /* NaN: none, and fmax says so */
+    return w->whole->cores * most;
 }
 
 /* No plan is faster: the model's flops at the arrays' rate, or what must be read at HBM's: of the weights those that a
  * token meets, once, and in decoding every key and value that is looked at. */
 TRNI_FN double trni_plan_bound_time(const trni_plan_work *w, double flops)
 {
-    const trn_plan_formats *f = &w->a.formats;
     const double chips = w->a.net->chips, peak = chips * trni_plan_array_flops(w);
-    const double weights = w->m.tables ? w->size.dense_mlp /* rows may be the same for all samples */
-                                       : w->size.active - w->size.embeddings + trni_plan_head_parameters(&w->m, 1);
-    const double kept =
-        w->a.job == TRN_JOB_DECODE ? (double)w->a.batch * trni_plan_kv_positions(w) * w->size.kv_elements : 0;
-    const double bytes = weights * trni_plan_bytes_of(f->weights) + kept * trni_plan_bytes_of(f->kv);
+    const double experts = (double)(w->m.layers - w->m.dense_layers) * (double)w->m.experts_per_token *
+                           trni_plan_mlp_parameters(&w->m, w->m.moe_intermediate, 1);
+    const double all = w->m.tables ? w->size.dense_mlp : w->size.active - w->size.embeddings;
+    const double kept = w->a.job == TRN_JOB_DECODE
+                            ? (double)w->a.batch * (double)(w->m.layers - w->m.linear_layers) *
+                                  trni_plan_kv_read(&w->m, trni_plan_kv_positions(w) + (double)w->m.cross, 1)
+                            : 0;
+    const double bytes =
+        (all - w->size.attention - experts) * trni_plan_kept_bytes(w, TRNI_PLAN_OF_WEIGHTS) +
+        w->size.attention * trni_plan_kept_bytes(w, TRNI_PLAN_OF_ATTENTION) +
+        experts * trni_plan_kept_bytes(w, TRNI_PLAN_OF_EXPERTS) +
+        (w->m.tables ? 0 : trni_plan_head_parameters(&w->m, 1)) * trni_plan_kept_bytes(w, TRNI_PLAN_OF_HEAD) +
+        kept * w->a.formats.kv_bits / 8;
     return fmax(peak > 0 ? flops / peak : 0, bytes / (chips * w->whole->hbm_bytes_per_s));
 }
 

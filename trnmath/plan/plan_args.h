@@ -106,7 +106,24 @@ typedef struct trn_plan_formats {
     trn_format kv;          /* unset = activations */
     trn_format wire;        /* of all collectives; unset = the format of what travels */
     trn_format compute;     /* operands of products beside the weights; unset = activations */
+    trn_format attention;   /* inference: of attention's matrices; unset = weights, and so the next two */
+    trn_format experts;     /* inference: of routed experts */
+    trn_format head;        /* inference: of embeddings and the head */
+    double weights_bits;   /* inference: of an element with its part of block scales, of what is excluded, and so on; */
+    double attention_bits; /* 0 = those of the format, or of the weights where that is unset */
+    double experts_bits;
+    double head_bits;
+    double kv_bits;
 } trn_plan_formats;
+
+/* Which of these formats a matrix has. */
+typedef enum trni_plan_kept {
+    TRNI_PLAN_OF_WEIGHTS = 0,
+    TRNI_PLAN_OF_ATTENTION,
+    TRNI_PLAN_OF_EXPERTS,
+    TRNI_PLAN_OF_HEAD,
+    TRNI_PLAN_KEPTS
+} trni_plan_kept;
 
 /* Every unset format replaced, but for wire. */
 TRN_API trn_plan_formats trn_plan_formats_default(const trn_plan_formats *asked, trn_precision precision);
@@ -277,8 +294,11 @@ typedef struct trn_plan_args {
     int max_pp;                 /* 0 = 64 */
     bool no_sp;                 /* no sequence parallelism; by default every plan has it whose tokens tp divides */
     trn_error *error;
-    bool kv_pool;   /* decode: KV caches that do not fit may lie once in the memory of all of tp's chips */
-    bool pad_heads; /* where tp does not divide the heads, zeros make more of them */
+    bool kv_pool;     /* decode: KV caches that do not fit may lie once in the memory of all of tp's chips */
+    bool pad_heads;   /* where tp does not divide the heads, zeros make more of them */
+    int experts_over; /* of tp's ranks: so many hold other experts each, whose width the rest of tp cuts; 0 = 1: every
+                         rank has a slice of every expert. The runtime's moe_ep inside of tp, which needs no all_to_all:
+                         every rank has all tokens, and the sum after the block is there anyway */
 } trn_plan_args;
 
 #if TRNI_BODIES
@@ -324,6 +344,13 @@ TRN_API const char *trn_precision_name(trn_precision precision)
 
 TRNI_FN trn_format trni_plan_format_or(trn_format asked, trn_format usual) { return asked ? asked : usual; }
 
+/* One kind of matrix, where nothing is said of it as the weights are. */
+TRNI_FN void trni_plan_format_as_weights(const trn_plan_formats *f, trn_format *format, double *bits)
+{
+    if (*bits <= 0) *bits = *format ? trn_format_bits(*format) : f->weights_bits;
+    *format = trni_plan_format_or(*format, f->weights);
+}
+
 TRN_API trn_plan_formats trn_plan_formats_default(const trn_plan_formats *asked, trn_precision precision)
 {
     static const struct {
@@ -343,6 +370,11 @@ TRN_API trn_plan_formats trn_plan_formats_default(const trn_plan_formats *asked,
     f.optimizer = trni_plan_format_or(f.optimizer, row[which].sum);
     f.kv = trni_plan_format_or(f.kv, f.activations);
     f.compute = trni_plan_format_or(f.compute, f.activations);
+    if (f.weights_bits <= 0) f.weights_bits = trn_format_bits(f.weights);
+    if (f.kv_bits <= 0) f.kv_bits = trn_format_bits(f.kv);
+    trni_plan_format_as_weights(&f, &f.attention, &f.attention_bits);
+    trni_plan_format_as_weights(&f, &f.experts, &f.experts_bits);
+    trni_plan_format_as_weights(&f, &f.head, &f.head_bits);
     return f;
 }
 

@@ -50,6 +50,13 @@ typedef struct trni_plan_collective_row {
     trni_plan_line line[TRNI_PLAN_LINES];
 } trni_plan_collective_row;
 
+/* One kind of matrices. */
+typedef struct trni_plan_storage {
+    trn_format format;
+    double bits;   /* of an element in HBM */
+    bool converts; /* they become the compute format on their way into SBUF */
+} trni_plan_storage;
+
 typedef struct trni_plan_work {
     trn_plan_args a; /* settled: every default replaced; model points at the next field */
     trn_model m;
@@ -58,8 +65,8 @@ typedef struct trni_plan_work {
     trn_server_spec server;
     trn_system_spec unit;
     const trn_chip_spec *whole; /* the chip itself */
-    bool converts;              /* weights become the compute format on their way into SBUF */
-    int domain;                 /* chips that NeuronLink joins */
+    trni_plan_storage kept[TRNI_PLAN_KEPTS];
+    int domain; /* chips that NeuronLink joins */
     trni_plan_product_row *product;
     int64_t products;                     /* a power of two */
     trni_plan_collective_row *collective; /* [TRNI_PLAN_COLLECTIVES] */
@@ -71,6 +78,33 @@ typedef struct trni_plan_work {
 } trni_plan_work;
 
 /* ---- arguments ---- */
+
+/* Bits of an element, and what training does not know. */
+TRNI_DRIVER trn_status trni_plan_check_bits(const trn_plan_args *a)
+{
+    const trn_plan_formats *f = &a->formats;
+    const struct {
+        const char *name;
+        double bits;
+    } row[] = {
+        { "weights_bits", f->weights_bits }, { "attention_bits", f->attention_bits },
+        { "experts_bits", f->experts_bits }, { "head_bits", f->head_bits },
+        { "kv_bits", f->kv_bits },
+    };
+    const bool several = (f->attention && f->attention != f->weights) || (f->experts && f->experts != f->weights) ||
+                         (f->head && f->head != f->weights);
+    bool scaled = false;
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        if (!(row[i].bits >= 0 && row[i].bits <= 256))
+            return trni_fail(a->error, TRN_EINVAL, "formats.%s is %g; an element has 0 to 256", row[i].name,
+                             row[i].bits);
+        scaled = scaled || (i < 4 && row[i].bits > 0);
+    }
+    if (a->job != TRN_JOB_TRAIN || (!several && !scaled)) return TRN_OK;
+    return trni_fail(a->error, TRN_EUNSUPPORTED,
+                     "weights of several formats, or with block scales, are for prefill and decode: training keeps one "
+                     "format, without scales");
+}
 
 TRNI_DRIVER trn_status trni_plan_check_formats(const trn_plan_args *a)
 {
@@ -86,11 +120,14 @@ TRNI_DRIVER trn_status trni_plan_check_formats(const trn_plan_args *a)
         { "kv", f->kv },
         { "wire", f->wire },
         { "compute", f->compute },
+        { "attention", f->attention },
+        { "experts", f->experts },
+        { "head", f->head },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
         if (row[i].format && trn_format_bits(row[i].format) == 0)
             return trni_fail(a->error, TRN_EFORMAT, "formats.%s is %d, not a format", row[i].name, (int)row[i].format);
-    return TRN_OK;
+    return trni_plan_check_bits(a);
 }
 
 TRNI_DRIVER trn_status trni_plan_check_choices(const trn_plan_args *a)
@@ -106,6 +143,7 @@ TRNI_DRIVER trn_status trni_plan_check_choices(const trn_plan_args *a)
         if (a->degree[i] < 0)
             return trni_fail(a->error, TRN_EINVAL, "degree of %s is %d", trn_plan_axis_name((trn_plan_axis)i),
                              a->degree[i]);
+    if (a->experts_over < 0) return trni_fail(a->error, TRN_EINVAL, "experts_over is %d", a->experts_over);
     if (a->microbatch < 0 || a->microbatch > (INT64_C(1) << 32) || a->max_pp < 0 || a->prompt < 0)
         return trni_fail(a->error, TRN_EINVAL,
                          "microbatch %lld, prompt %lld and max_pp %d must not be negative, nor beyond 2^32",
@@ -240,6 +278,9 @@ TRNI_DRIVER trn_status trni_plan_check_model(const trn_model *m, const trn_plan_
         return trni_fail(a->error, TRN_EUNSUPPORTED,
                          "plans of a recommender neither compute again (recompute) nor "
                          "share out what the MLPs keep (zero)");
+    if (a->experts_over > 1 && !m->experts)
+        return trni_fail(a->error, TRN_EINVAL, "experts_over is %d, but %s has no experts", a->experts_over,
+                         m->name[0] ? m->name : "the model");
     if (m->patch_inputs && sequence != longest)
         return trni_fail(a->error, TRN_EINVAL, "sequence is %lld, but an image is %lld tokens", sequence, longest);
     if (longest && sequence > longest)
@@ -271,8 +312,9 @@ TRNI_FN trn_status trni_plan_resolve_args(trni_plan_work *w, const trn_plan_args
 
 /* ---- products ---- */
 
-/* HELD: activations are in SBUF, and HBM has the weights alone. */
-enum { TRNI_PLAN_ON_CHIP = 1, TRNI_PLAN_ADDED, TRNI_PLAN_ON_CORE, TRNI_PLAN_HELD };
+/* HELD: activations are in SBUF, and HBM has the weights alone. A kind is one of these, and EACH_KEPT times a
+ * trni_plan_kept. */
+enum { TRNI_PLAN_ON_CHIP = 1, TRNI_PLAN_ADDED, TRNI_PLAN_ON_CORE, TRNI_PLAN_HELD, TRNI_PLAN_EACH_KEPT = 8 };
 
 TRNI_FN uint64_t trni_plan_hash(uint64_t h, uint64_t x)
 {
@@ -291,7 +333,8 @@ TRNI_FN trni_plan_product_row *trni_plan_product_find(trni_plan_work *w, int64_t
     return NULL;
 }
 
-TRNI_FN trn_matmul_cost_args trni_plan_product_args(const trni_plan_work *w, int64_t m, int64_t n, int64_t k)
+TRNI_FN trn_matmul_cost_args trni_plan_product_args(const trni_plan_work *w, const trni_plan_storage *kept, int64_t m,
+                                                    int64_t n, int64_t k)
 {
     trn_matmul_cost_args args;
     memset(&args, 0, sizeof args);
@@ -300,7 +343,7 @@ TRNI_FN trn_matmul_cost_args trni_plan_product_args(const trni_plan_work *w, int
     args.n = n;
     args.k = k;
     args.a_format = w->a.formats.compute;
-    args.b_format = w->converts ? w->a.formats.compute : w->a.formats.weights;
+    args.b_format = kept->converts ? w->a.formats.compute : kept->format;
     args.error = w->a.error;
     return args;
 }
@@ -329,28 +372,30 @@ TRNI_FN double trni_plan_product_weights(const trn_system_cost *cost)
     return (double)cost->core_k * (double)cost->core_n * cost->core.b_reads;
 }
 
-/* A product whose b is stored in another format: as many bytes as that has. */
-TRNI_FN void trni_plan_product_converted(const trni_plan_work *w, trn_system_cost *cost)
+/* A product whose b is stored in other bits than it was asked with: as many bytes as that has. */
+TRNI_FN void trni_plan_product_stored(const trni_plan_work *w, const trni_plan_storage *kept, trn_system_cost *cost)
 {
-    const trn_plan_formats *f = &w->a.formats;
     const double elements = trni_plan_product_weights(cost), bytes = cost->core.bytes;
-    const double fewer = elements * (trn_format_bits(f->compute) - trn_format_bits(f->weights)) / 8;
+    const int asked = trn_format_bits(kept->converts ? w->a.formats.compute : kept->format);
+    const double fewer = elements * (asked - kept->bits) / 8,
+                 passes = kept->converts ? w->a.assumptions.convert_passes : 0;
+    if (!kept->converts && fabs(fewer) <= 0) return;
     trni_plan_product_moves(cost, bytes > 0 ? (bytes - fewer) / bytes : 1,
-                            w->a.assumptions.convert_passes * elements /
-                                (w->chip.core->vector_elements * w->chip.core->vector_clock_hz));
+                            passes * elements / (w->chip.core->vector_elements * w->chip.core->vector_clock_hz));
 }
 
 /* A product whose a and dst lie in SBUF. */
-TRNI_FN void trni_plan_product_held(const trni_plan_work *w, trn_system_cost *cost)
+TRNI_FN void trni_plan_product_held(const trni_plan_storage *kept, trn_system_cost *cost)
 {
-    const double all = cost->core.bytes;
-    const double own = trni_plan_product_weights(cost) * trn_format_bits(w->a.formats.weights) / 8;
+    const double all = cost->core.bytes, own = trni_plan_product_weights(cost) * kept->bits / 8;
     trni_plan_product_moves(cost, all > own ? own / all : 1, 0);
 }
 
-TRNI_FN trni_plan_work_time trni_plan_product_request(trni_plan_work *w, int64_t m, int64_t n, int64_t k, int kind)
+TRNI_FN trni_plan_work_time trni_plan_product_request(trni_plan_work *w, int64_t m, int64_t n, int64_t k, int all)
 {
-    trn_matmul_cost_args args = trni_plan_product_args(w, m, n, k);
+    const int kind = all % TRNI_PLAN_EACH_KEPT;
+    const trni_plan_storage *kept = &w->kept[all / TRNI_PLAN_EACH_KEPT];
+    trn_matmul_cost_args args = trni_plan_product_args(w, kept, m, n, k);
     trn_system_cost on_chip;
     trn_core_cost on_core;
     trni_plan_work_time t = { 0, 0, true };
@@ -364,8 +409,8 @@ TRNI_FN trni_plan_work_time trni_plan_product_request(trni_plan_work *w, int64_t
     } else {
         args.accumulate = kind == TRNI_PLAN_ADDED;
         status = trn_matmul_system_cost(&args, &on_chip);
-        if (status == TRN_OK && w->converts && !args.accumulate) trni_plan_product_converted(w, &on_chip);
-        if (status == TRN_OK && kind == TRNI_PLAN_HELD) trni_plan_product_held(w, &on_chip);
+        if (status == TRN_OK && !args.accumulate) trni_plan_product_stored(w, kept, &on_chip);
+        if (status == TRN_OK && kind == TRNI_PLAN_HELD) trni_plan_product_held(kept, &on_chip);
         if (status == TRN_OK) {
             t.time_s = on_chip.time_s - on_chip.core.startup_s + w->a.assumptions.product_start_s;
             t.tensor = on_chip.core.tensor_s >= on_chip.core.hbm_s && on_chip.core.tensor_s >= on_chip.core.dma_s;
@@ -621,17 +666,27 @@ TRNI_FN void trni_plan_work_end(trni_plan_work *w)
  * is no product in is told once, before the search. */
 TRNI_DRIVER trn_status trni_plan_check_products(trni_plan_work *w)
 {
+    static const char *const name[TRNI_PLAN_KEPTS] = { "compute", "attention", "experts", "head" };
+    const trn_plan_formats *f = &w->a.formats;
+    const trni_plan_storage kept[TRNI_PLAN_KEPTS] = { { f->weights, f->weights_bits, false },
+                                                      { f->attention, f->attention_bits, false },
+                                                      { f->experts, f->experts_bits, false },
+                                                      { f->head, f->head_bits, false } };
     trn_system_cost cost;
     trn_error told;
     trn_status status = TRN_OK;
-    for (int convert = 0; convert < 2; convert++) {
-        w->converts = convert;
-        trn_matmul_cost_args args = trni_plan_product_args(w, 128, 128, 128);
-        args.error = &told;
-        status = trn_matmul_system_cost(&args, &cost);
-        if (status == TRN_OK) return TRN_OK;
+    memcpy(w->kept, kept, sizeof kept);
+    for (int i = 0; i < TRNI_PLAN_KEPTS; i++) {
+        for (int convert = 0; convert < 2; convert++) {
+            w->kept[i].converts = convert;
+            trn_matmul_cost_args args = trni_plan_product_args(w, &w->kept[i], 128, 128, 128);
+            args.error = &told;
+            status = trn_matmul_system_cost(&args, &cost);
+            if (status == TRN_OK) break;
+        }
+        if (status != TRN_OK) return trni_fail(w->a.error, status, "formats.%s: %.200s", name[i], told.text);
     }
-    return trni_fail(w->a.error, status, "formats.compute: %.200s", told.text);
+    return TRN_OK;
 }
 
 /* `shapes`: how many products may be remembered. After a failure nothing is held. */

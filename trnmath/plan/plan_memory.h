@@ -45,6 +45,18 @@ TRNI_FN int64_t trni_plan_tp_ranks(const trni_plan_work *w, const trn_plan *p)
     return (int64_t)p->tp * w->a.ranks_per_chip / trni_plan_sharing(w, p);
 }
 
+/* Ranks that cut the width of one expert; the rest of tp hold others (experts_over). */
+TRNI_FN int64_t trni_plan_expert_shares(const trni_plan_work *w, const trn_plan *p)
+{
+    return w->a.experts_over > 1 ? trni_plan_tp_ranks(w, p) / w->a.experts_over : trni_plan_tp_ranks(w, p);
+}
+
+/* Experts that a rank of tp has a part of. */
+TRNI_FN int64_t trni_plan_experts_here(const trni_plan_work *w, const trn_plan *p)
+{
+    return w->m.experts / p->ep / (w->a.experts_over > 1 ? w->a.experts_over : 1);
+}
+
 /* ---- stages ---- */
 
 typedef struct trni_plan_stage {
@@ -72,7 +84,10 @@ typedef struct trni_plan_weights {
     double shared;  /* parameters that dp, ep and cp repeat */
     double experts; /* that dp and cp repeat */
     double layer;   /* of the largest layer, both kinds */
+    double bytes;   /* of all of them, where nothing is shared out: each kind in its own format */
 } trni_plan_weights;
+
+TRNI_FN double trni_plan_kept_bytes(const trni_plan_work *w, trni_plan_kept kept) { return w->kept[kept].bits / 8; }
 
 TRNI_FN trni_plan_weights trni_plan_stage_weights(const trni_plan_work *w, const trn_plan *p, trni_plan_stage stage)
 {
@@ -80,14 +95,20 @@ TRNI_FN trni_plan_weights trni_plan_stage_weights(const trni_plan_work *w, const
     const int64_t t = trni_plan_tp_ranks(w, p);
     const double r = w->a.ranks_per_chip;
     const double dense = r * trni_plan_dense_layer_parameters(m, t), sparse = r * trni_plan_moe_layer_parameters(m, t);
-    const double experts = r * (double)(m->experts / p->ep) * trni_plan_mlp_parameters(m, m->moe_intermediate, t);
+    const double experts = r * (double)trni_plan_experts_here(w, p) *
+                           trni_plan_mlp_parameters(m, m->moe_intermediate, trni_plan_expert_shares(w, p));
     const double embedding = r * trni_plan_embedding_parameters(m, t), head = r * trni_plan_head_parameters(m, t);
     const double end = r * trni_plan_end_parameters(m, t);
     const double ends = p->pp == 1 ? embedding + (m->tied_embeddings ? 0 : head) + end : fmax(embedding, head + end);
     trni_plan_weights out = { (double)stage.dense * dense + (double)stage.sparse * sparse + ends +
                                   r * trni_plan_norm_parameters(m),
-                              (double)stage.sparse * experts, 0 };
+                              (double)stage.sparse * experts, 0, 0 };
+    const double attention = r * (double)(stage.dense + stage.sparse) * trni_plan_attention_parameters(m, t);
     out.layer = fmax(stage.dense ? dense : 0, stage.sparse ? sparse + experts : 0);
+    out.bytes = attention * trni_plan_kept_bytes(w, TRNI_PLAN_OF_ATTENTION) +
+                out.experts * trni_plan_kept_bytes(w, TRNI_PLAN_OF_EXPERTS) +
+                ends * trni_plan_kept_bytes(w, TRNI_PLAN_OF_HEAD) +
+                (out.shared - attention - ends) * trni_plan_kept_bytes(w, TRNI_PLAN_OF_WEIGHTS);
     return out;
 }
 
@@ -97,7 +118,7 @@ TRNI_FN trni_plan_weights trni_plan_weights_of(const trni_plan_work *w, const tr
     trni_plan_stage stage[2];
     trni_plan_stages(w, p, stage);
     const trni_plan_weights a = trni_plan_stage_weights(w, p, stage[0]), b = trni_plan_stage_weights(w, p, stage[1]);
-    return b.shared + b.experts > a.shared + a.experts ? b : a;
+    return b.bytes > a.bytes ? b : a;
 }
 
 /* Shared out among those who would hold the same. */
@@ -160,7 +181,9 @@ TRNI_FN double trni_plan_layer_activation(const trni_plan_work *w, const trn_pla
     if (kind != TRN_RECOMPUTE_FULL) {
         elements += trni_plan_qkv_elements(m, t) + (all ? trni_plan_mixed_elements(m, t) : 0);
         elements += trni_plan_inner_elements(m, sparse ? m->shared_intermediate : m->intermediate, t, all);
-        elements += tokens * (hidden + trni_plan_inner_elements(m, m->moe_intermediate, t, all));
+        const double over = w->a.experts_over > 1 ? w->a.experts_over : 1;
+        elements += tokens / over *
+                    (hidden + trni_plan_inner_elements(m, m->moe_intermediate, trni_plan_expert_shares(w, p), all));
         softmax = all ? 4 * heads * (1 - trni_plan_linear_part(m)) : 0; /* one F32: its scores' maximum and sum */
     }
     return w->a.ranks_per_chip * (elements * trni_plan_bytes_of(w->a.formats.activations) + softmax);
@@ -231,11 +254,12 @@ TRNI_FN double trni_plan_kv_positions(const trni_plan_work *w)
     return all + trni_plan_windowed(&w->m) * (fmin((double)w->m.window, all) - all);
 }
 
-/* Bytes of keys and values of one sequence on one rank, in the mean layer. */
+/* Bytes of keys and values of one sequence on one rank, in the mean layer; those of an encoder's output, which cp does
+ * not cut, among them. */
 TRNI_FN double trni_plan_key_bytes(const trni_plan_work *w, const trn_plan *p)
 {
-    return (1 - trni_plan_linear_part(&w->m)) * trni_plan_kv_positions(w) / p->cp *
-           trni_plan_kv_elements(&w->m, trni_plan_tp_ranks(w, p)) * trni_plan_bytes_of(w->a.formats.kv);
+    const double each = trni_plan_kv_elements(&w->m, trni_plan_tp_ranks(w, p)) * w->a.formats.kv_bits / 8;
+    return (1 - trni_plan_linear_part(&w->m)) * (trni_plan_kv_positions(w) / p->cp + (double)w->m.cross) * each;
 }
 
 /* So many bytes of each sequence, rank and layer, on a chip. */
@@ -293,7 +317,8 @@ TRNI_FN trn_plan_memory trni_plan_memory_of(const trni_plan_work *w, const trn_p
     const bool train = w->a.job == TRN_JOB_TRAIN;
     trn_plan_memory b;
     memset(&b, 0, sizeof b);
-    b.weights = trni_plan_shared_out(&n, p, train && p->zero >= TRN_ZERO_WEIGHTS) * trni_plan_bytes_of(f->weights);
+    b.weights =
+        train ? trni_plan_shared_out(&n, p, p->zero >= TRN_ZERO_WEIGHTS) * trni_plan_bytes_of(f->weights) : n.bytes;
     if (train) {
         b.gradients = trni_plan_shared_out(&n, p, p->zero >= TRN_ZERO_GRADIENTS) * trni_plan_bytes_of(f->gradients);
         b.optimizer = trni_plan_shared_out(&n, p, p->zero >= TRN_ZERO_OPTIMIZER) * trni_plan_optimizer_bytes(w);

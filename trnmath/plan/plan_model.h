@@ -16,9 +16,10 @@
  *     (MLA), gated and plain feed-forward blocks, mixtures of experts with shared experts and leading dense blocks,
  *     sliding windows, layers of linear attention and state spaces (gated delta rule, Mamba-2), tied and untied
  *     embeddings; of encoders of text and of images (BERT, ViT), with a pooler, a classifier or a head for masked
- *     tokens; of recommenders like DLRM, tables of embeddings between two MLPs; and the flops of a forward pass.
- * DOES NOT: read configuration files (examples/tools/common/io/hf_config.h does), or know encoders that a decoder looks
- *     at, and multi-token prediction heads.
+ *     tokens; of decoders that look at an encoder (T5, whisper); of image transformers that a condition steers (DiT);
+ *     of recommenders like DLRM, tables of embeddings between two MLPs; and the flops of a forward pass.
+ * DOES NOT: read configuration files (examples/tools/common/io/hf_config.h does), plan an encoder and its decoder as
+ *     one model (each is one), or know multi-token prediction heads.
  *
  * KNOWN FROM: the model code and the config.json that each publisher ships; tests hold the totals against published
  *     counts (llama 3, mixtral, qwen 3, deepseek-v3, gpt-oss, gpt-neox-20b, gpt2, gemma 2, bert, roberta, vit).
@@ -26,6 +27,13 @@
  * Latent attention: head_dim is the part of a head that has no rotation, rope_dim the part that has, shared by all
  *     keys. The cache holds kv_rank + rope_dim elements a token and layer, whatever the number of heads. In decode the
  *     up-projection of keys and values is absorbed into queries and outputs: as many flops as projecting one token.
+ *
+ * Sparse attention (DeepSeek-V3.2, GLM-5): in every layer an indexer of index_heads heads scores all positions, with
+ *     keys of index_dim of its own, which are cached beside the latent; attention reads the index_most best. Its
+ *     matrices are on every slice, as DeepSeek's own code has them.
+ * A decoder that looks at an encoder has a second attention in every layer, with queries and an output of its own. Its
+ *     keys and values are made of the encoder's `cross` positions once for a sequence, and cached; flops leave that
+ *     out.
  *
  * Encoders: every token sees all of its sequence, so there is no cache and nothing to decode. The one norm outside of
  *     the layers is that after the embeddings (BERT: norms follow their blocks) or that before the head (ViT: they
@@ -79,6 +87,13 @@ typedef struct trn_model {
     bool gated_attention; /* queries bring a gate of their own width for attention's output */
     bool sinks;           /* one learned logit for each head */
     bool shared_gate;     /* shared experts are weighed by a gate [hidden] */
+    bool wide_qk_norm;    /* qk_norm is of [heads, head_dim] and [kv_heads, head_dim] instead */
+
+    int64_t index_heads, index_dim; /* latent attention: what chooses the positions that are seen; 0 = nothing */
+    int64_t index_most;             /* so many of them */
+    int64_t cross;                  /* a decoder: positions of an encoder that every layer looks at; 0 = none */
+    int64_t condition; /* encoders: numbers that each layer makes of one vector a sequence, [hidden, condition] and a
+                          bias; 0 = none */
 
     bool bidirectional;   /* an encoder: every token sees all others, before and behind it */
     bool pooler;          /* encoders: [hidden, hidden] and a bias, of one token of each sequence */
@@ -88,6 +103,8 @@ typedef struct trn_model {
     int64_t longest;      /* tokens of the longest sequence; 0 = any */
     int64_t patch_inputs; /* images: numbers of a patch, whose embedding has a bias; each image brings one token more,
                              is `longest` tokens, and vocab is 0; 0 = tokens of a vocabulary */
+    bool no_class_token;  /* it does not: every token is a patch */
+    bool no_patch_bias;
 
     /* A recommender has these, hidden (of an embedding) and longest (1), and nothing else of the above. */
     int64_t tables; /* of embeddings; 0 = this is none */
@@ -114,16 +131,16 @@ TRN_API trn_status trn_model_settle(const trn_model *model, trn_model *out, trn_
  * row-cut matrices are held by all. */
 
 typedef struct trn_model_size {
-    double total;      /* parameters; the tied head counts once */
-    double active;     /* of them, those that one token meets; the embedding table counts */
-    double attention;  /* all layers */
-    double dense_mlp;  /* all layers without experts */
-    double experts;    /* all routed experts */
-    double shared;     /* shared experts, routers */
-    double embeddings; /* table, positions, patches and head; of encoders pooler and classifier, too */
-    double norms;
+    double total;          /* parameters; the tied head counts once */
+    double active;         /* of them, those that one token meets; the embedding table counts */
+    double attention;      /* all layers */
+    double dense_mlp;      /* all layers without experts */
+    double experts;        /* all routed experts */
+    double shared;         /* shared experts, routers */
+    double embeddings;     /* table, positions, patches and head; of encoders pooler and classifier, too */
+    double norms;          /* and what a condition is multiplied with */
     double kv_elements;    /* of one token, all layers, beyond any window */
-    double state_elements; /* of one sequence, all linear layers, however long it is */
+    double state_elements; /* of one sequence, however long it is: all linear layers; of an encoder that is looked at */
 } trn_model_size;
 
 /* Counts a model's parameters. TRN_EINVAL names the field that makes it no model. */
@@ -136,7 +153,8 @@ TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *siz
 TRN_API double trn_model_context(const trn_model *model, double sequence);
 
 /* Forward flops of `tokens` tokens that each see `context` positions, of which `logits` need the head, or the pooler
- * and the classifier: one of each sequence. A recommender's tokens are samples. */
+ * and the classifier: one of each sequence. A recommender's tokens are samples. Of sparse attention `context` is what
+ * the indexer sees, and attention the best of them. */
 TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, double context, double logits);
 
 #if TRNI_BODIES
@@ -173,6 +191,11 @@ TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, do
     X(linear_key_heads, 0, 1 << 14)                                                                                    \
     X(linear_key_dim, 0, 1 << 14)                                                                                      \
     X(linear_kernel, 0, 1 << 10)                                                                                       \
+    X(index_heads, 0, 1 << 14)                                                                                         \
+    X(index_dim, 0, 1 << 14)                                                                                           \
+    X(index_most, 0, INT64_C(1) << 32)                                                                                 \
+    X(cross, 0, INT64_C(1) << 32)                                                                                      \
+    X(condition, 0, 1 << 24)                                                                                           \
     X(classes, 0, 1 << 24)                                                                                             \
     X(token_types, 0, 1 << 20)                                                                                         \
     X(longest, 0, INT64_C(1) << 32)                                                                                    \
@@ -239,6 +262,23 @@ TRNI_DRIVER trn_status trni_model_linear_check(const trn_model *m, trn_error *er
     return TRN_OK;
 }
 
+/* What chooses positions belongs to latent attention, and is there or not; a decoder that looks at an encoder. */
+TRNI_DRIVER trn_status trni_model_looks_check(const trn_model *m, trn_error *error)
+{
+    const bool chooses = m->index_most > 0;
+    if ((m->index_heads > 0) != chooses || (m->index_dim > 0) != chooses)
+        return trni_fail(error, TRN_EINVAL, "index_heads is %lld, index_dim %lld and index_most %lld: all or none",
+                         (long long)m->index_heads, (long long)m->index_dim, (long long)m->index_most);
+    if (chooses && (!m->q_rank || m->window || m->linear_layers))
+        return trni_fail(error, TRN_EINVAL,
+                         "index_most is %lld, which belongs to latent attention with a q_rank, alone",
+                         (long long)m->index_most);
+    if (m->cross && (m->kv_rank || m->linear_layers || m->bidirectional))
+        return trni_fail(error, TRN_EINVAL, "cross is %lld, but the model is no decoder with keys and values alone",
+                         (long long)m->cross);
+    return TRN_OK;
+}
+
 /* What only one kind of model has. */
 TRNI_DRIVER trn_status trni_model_encoder_check(const trn_model *m, trn_error *error)
 {
@@ -246,9 +286,13 @@ TRNI_DRIVER trn_status trni_model_encoder_check(const trn_model *m, trn_error *e
         const char *name;
         bool given, encoders;
     } row[] = {
-        { "pooler", m->pooler, true },        { "masked_head", m->masked_head, true },
-        { "classes", m->classes > 0, true },  { "patch_inputs", m->patch_inputs > 0, true },
-        { "window", m->window > 0, false },   { "linear_layers", m->linear_layers > 0, false },
+        { "pooler", m->pooler, true },
+        { "masked_head", m->masked_head, true },
+        { "classes", m->classes > 0, true },
+        { "patch_inputs", m->patch_inputs > 0, true },
+        { "condition", m->condition > 0, true },
+        { "window", m->window > 0, false },
+        { "linear_layers", m->linear_layers > 0, false },
         { "kv_rank", m->kv_rank > 0, false },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
@@ -339,6 +383,7 @@ TRN_API trn_status trn_model_check(const trn_model *model, trn_error *error)
     if (status == TRN_OK) status = trni_model_mlp_check(model, error);
     if (status == TRN_OK) status = trni_model_linear_check(model, error);
     if (status == TRN_OK) status = trni_model_encoder_check(model, error);
+    if (status == TRN_OK) status = trni_model_looks_check(model, error);
     if (status != TRN_OK) return status;
     if (model->head_dim == 0 && model->hidden % model->heads)
         return trni_fail(error, TRN_EINVAL, "head_dim is not given, and hidden %lld does not divide by heads %lld",
@@ -388,6 +433,19 @@ TRNI_FN double trni_plan_kv_heads_share(const trn_model *m, int64_t shares)
     return trni_plan_ceil_share(m->kv_heads, shares);
 }
 
+/* What a layer's indexer is multiplied with: queries of the latent, a key and the weights of its heads. */
+TRNI_FN double trni_plan_index_multiplied(const trn_model *m)
+{
+    const double h = (double)m->hidden, heads = (double)m->index_heads, size = (double)m->index_dim;
+    return (double)m->q_rank * heads * size + h * size + h * heads;
+}
+
+/* The same, and a norm of the key. */
+TRNI_FN double trni_plan_index_parameters(const trn_model *m)
+{
+    return m->index_most ? trni_plan_index_multiplied(m) + 2 * (double)m->index_dim : 0;
+}
+
 TRNI_FN double trni_plan_latent_parameters(const trn_model *m, int64_t shares)
 {
     const double h = (double)m->hidden, heads = trni_plan_ceil_share(m->heads, shares);
@@ -395,7 +453,7 @@ TRNI_FN double trni_plan_latent_parameters(const trn_model *m, int64_t shares)
     const double q = m->q_rank ? (double)m->q_rank * (h + 1 + query) : h * query; /* + 1: the norm between */
     const double kv = h * (double)(m->kv_rank + m->rope_dim) + (double)m->kv_rank +
                       (double)m->kv_rank * heads * (double)(m->head_dim + m->v_dim);
-    return q + kv + heads * (double)m->v_dim * h + (m->o_bias ? h : 0);
+    return q + kv + heads * (double)m->v_dim * h + (m->o_bias ? h : 0) + trni_plan_index_parameters(m);
 }
 
 /* Attention of one layer with keys and values, without the norms of [hidden]. */
@@ -404,9 +462,11 @@ TRNI_FN double trni_plan_full_parameters(const trn_model *m, int64_t shares)
     if (m->kv_rank) return trni_plan_latent_parameters(m, shares);
     const double h = (double)m->hidden, size = (double)m->head_dim;
     const double q = trni_plan_ceil_share(m->heads, shares) * size, kv = 2 * trni_plan_kv_heads_share(m, shares) * size;
-    const double made = (m->gated_attention ? 2 : 1) * q + kv;
-    return (h + (m->qkv_bias ? 1 : 0)) * made + q * h + (m->o_bias ? h : 0) + (m->qk_norm ? 2 * size : 0) +
-           (m->sinks ? trni_plan_ceil_share(m->heads, shares) : 0);
+    const double made = (m->gated_attention ? 2 : 1) * q + kv, bias = m->qkv_bias ? 1 : 0, output = m->o_bias ? h : 0;
+    const double norms = m->wide_qk_norm ? q + kv / 2 : 2 * size;
+    const double cross = m->cross ? (h + bias) * (q + kv) + q * h + output : 0;
+    return (h + bias) * made + q * h + output + (m->qk_norm ? norms : 0) +
+           (m->sinks ? trni_plan_ceil_share(m->heads, shares) : 0) + cross;
 }
 
 /* Of a linear layer: queries or keys of a slice, values of a slice, and what a token is projected to: queries, keys,
@@ -478,11 +538,17 @@ TRNI_FN double trni_plan_router_parameters(const trn_model *m)
 
 TRNI_FN double trni_plan_norm_parameters(const trn_model *m) { return (double)m->hidden * (m->norm_bias ? 2 : 1); }
 
+/* What makes a layer's numbers of a sequence's condition. No slice is cut. */
+TRNI_FN double trni_plan_condition_parameters(const trn_model *m)
+{
+    return (double)m->condition * ((double)m->hidden + 1);
+}
+
 /* A layer without experts. */
 TRNI_FN double trni_plan_dense_layer_parameters(const trn_model *m, int64_t shares)
 {
     return trni_plan_attention_parameters(m, shares) + trni_plan_mlp_parameters(m, m->intermediate, shares) +
-           (double)m->norms * trni_plan_norm_parameters(m);
+           (double)m->norms * trni_plan_norm_parameters(m) + trni_plan_condition_parameters(m);
 }
 
 /* Shared experts and the router. */
@@ -496,14 +562,15 @@ TRNI_FN double trni_plan_shared_parameters(const trn_model *m, int64_t shares)
 TRNI_FN double trni_plan_moe_layer_parameters(const trn_model *m, int64_t shares)
 {
     return trni_plan_attention_parameters(m, shares) + trni_plan_shared_parameters(m, shares) +
-           (double)m->norms * trni_plan_norm_parameters(m);
+           (double)m->norms * trni_plan_norm_parameters(m) + trni_plan_condition_parameters(m);
 }
 
 /* Patches are cut along their numbers, as the vocabulary is; their bias and the image's own token are not. */
 TRNI_FN double trni_plan_embedding_parameters(const trn_model *m, int64_t shares)
 {
     const double cut = trni_plan_ceil_share(m->vocab, shares) + trni_plan_ceil_share(m->patch_inputs, shares);
-    return (cut + (double)(m->positions + m->token_types) + (m->patch_inputs ? 2 : 0)) * (double)m->hidden;
+    const double image = m->patch_inputs ? (m->no_patch_bias ? 0 : 1) + (m->no_class_token ? 0 : 1) : 0;
+    return (cut + (double)(m->positions + m->token_types) + image) * (double)m->hidden;
 }
 
 /* Logits of a token, over the vocabulary; an encoder has them to guess masked tokens. */
@@ -525,8 +592,16 @@ TRNI_FN double trni_plan_end_parameters(const trn_model *m, int64_t shares)
 /* Keys and values of one token in one layer that has them, in one slice. A latent is not cut by heads. */
 TRNI_FN double trni_plan_kv_elements(const trn_model *m, int64_t shares)
 {
-    if (m->kv_rank) return (double)(m->kv_rank + m->rope_dim);
+    if (m->kv_rank) return (double)(m->kv_rank + m->rope_dim + m->index_dim);
     return 2 * trni_plan_kv_heads_share(m, shares) * (double)m->head_dim;
+}
+
+/* What attention and, before it, an indexer read of the caches of `positions` tokens, in one layer and slice. */
+TRNI_FN double trni_plan_kv_read(const trn_model *m, double positions, int64_t shares)
+{
+    if (!m->index_most) return positions * trni_plan_kv_elements(m, shares);
+    return fmin(positions, (double)m->index_most) * (double)(m->kv_rank + m->rope_dim) +
+           positions * (double)m->index_dim;
 }
 
 /* ---- recommenders ---- */
@@ -629,11 +704,13 @@ TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *siz
     size->shared = sparse * trni_plan_shared_parameters(&m, 1);
     size->embeddings = trni_plan_embedding_parameters(&m, 1) +
                        (m.tied_embeddings ? 0 : trni_plan_head_parameters(&m, 1)) + trni_plan_end_parameters(&m, 1);
-    size->norms = (layers * (double)m.norms + 1) * trni_plan_norm_parameters(&m);
+    size->norms =
+        (layers * (double)m.norms + 1) * trni_plan_norm_parameters(&m) + layers * trni_plan_condition_parameters(&m);
     size->total = size->attention + size->dense_mlp + size->experts + size->shared + size->embeddings + size->norms;
     size->active = size->total - sparse * (double)(m.experts - m.experts_per_token) * expert;
     size->kv_elements = m.bidirectional ? 0 : (layers - linear) * trni_plan_kv_elements(&m, 1);
-    size->state_elements = linear * trni_plan_state_elements(&m, 1);
+    size->state_elements =
+        linear * trni_plan_state_elements(&m, 1) + layers * (double)m.cross * trni_plan_kv_elements(&m, 1);
     return TRN_OK;
 }
 
@@ -662,10 +739,12 @@ TRNI_FN double trni_plan_multiplied(const trn_model *settled)
 {
     trn_model m = *settled;
     m.qkv_bias = m.o_bias = m.mlp_bias = m.router_bias = m.qk_norm = m.sinks = false;
-    m.norms = 0;
+    m.norms = m.cross = m.index_most = 0;
     const double latent = m.kv_rank ? (double)(m.q_rank + m.kv_rank) : 0; /* the norms between the projections */
     const double sparse = (double)(m.layers - m.dense_layers), linear = (double)m.linear_layers;
-    const double full = trni_plan_full_parameters(&m, 1) - latent;
+    const double query = (double)m.hidden * (double)(m.heads * m.head_dim); /* of a decoder's second attention */
+    const double full = trni_plan_full_parameters(&m, 1) - latent + (settled->cross ? 2 * query : 0) +
+                        (settled->index_most ? trni_plan_index_multiplied(settled) : 0);
     const double each = (double)m.hidden * (trni_plan_linear_inputs(&m, 1) + trni_plan_linear_values(&m, 1)) +
                         trni_plan_linear_convolved(&m, 1) * (double)m.linear_kernel;
     return (double)m.dense_layers * trni_plan_mlp_parameters(&m, m.intermediate, 1) +
@@ -689,11 +768,15 @@ TRN_API double trn_model_forward_flops(const trn_model *model, double tokens, do
     if (trn_model_settle(model, &m, NULL) != TRN_OK) return 0;
     if (m.tables) return tokens * trni_plan_tables_flops(&m);
     const double score = (double)m.heads * (double)(m.head_dim + m.rope_dim + m.v_dim);
+    const double seen = m.index_most ? fmin(context, (double)m.index_most) : context;
+    const double index = m.index_most ? context * (double)(m.index_heads * m.index_dim) : 0;
     const double linear = (double)m.linear_layers; /* a state is updated and read, and by a delta rule read twice */
     const double state = (m.state_space ? 2 : 3) * trni_plan_linear_values(&m, 1) * (double)m.linear_key_dim;
-    const double looks = ((double)m.layers - linear) * context * score + linear * state;
+    const double looks = ((double)m.layers - linear) * ((seen + (double)m.cross) * score + index) + linear * state;
+    const double sequences = m.masked_head ? 0 : logits; /* of images, and of what a condition steers */
     return 2 * tokens * (trni_plan_multiplied(&m) + looks) + 2 * logits * trni_plan_end_multiplied(&m) +
-           2 * fmax(0, tokens - logits) * (double)m.patch_inputs * (double)m.hidden;
+           2 * fmax(0, tokens - (m.no_class_token ? 0 : logits)) * (double)m.patch_inputs * (double)m.hidden +
+           2 * sequences * (double)(m.layers * m.condition) * (double)m.hidden;
 }
 
 #endif /* TRNI_BODIES */

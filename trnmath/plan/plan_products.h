@@ -7,7 +7,7 @@
 #ifndef TRNI_PLAN_PLAN_PRODUCTS_H
 #define TRNI_PLAN_PLAN_PRODUCTS_H
 
-#include "plan_model.h"
+#include "plan_args.h"
 
 /* ---- dst[m, n] = a[m, k] b[k, n], of one layer on one of `shares` slices ---- */
 
@@ -17,12 +17,14 @@ typedef struct trni_plan_layer_product {
     const char *name;
     int64_t m, n, k;
     double count;
+    trni_plan_kept kept; /* how b lies in HBM */
 } trni_plan_layer_product;
 
 typedef struct trni_plan_layer_list {
     int count;
-    int inputs; /* of them, those before attention */
-    int mixer;  /* of them, those before the loader-forward block */
+    int inputs;          /* of them, those before attention */
+    int mixer;           /* of them, those before the feed-forward block */
+    trni_plan_kept kept; /* of the next row */
     trni_plan_layer_product row[TRNI_PLAN_PRODUCTS];
 } trni_plan_layer_list;
 
@@ -31,8 +33,11 @@ typedef struct trni_plan_slice {
     const trn_model *model; /* settled */
     int64_t shares;
     double tokens;
-    double routed;   /* tokens that the experts here get, each once for each of its experts */
-    int64_t experts; /* here */
+    double sequences;      /* of these tokens */
+    double routed;         /* tokens that the experts here get, each once for each of its experts */
+    int64_t experts;       /* here */
+    int64_t expert_shares; /* of each of them, this slice has one of so many */
+    bool decode;
 } trni_plan_slice;
 
 TRNI_FN void trni_plan_list_add(trni_plan_layer_list *list, const char *name, double m, double n, double k,
@@ -45,6 +50,7 @@ TRNI_FN void trni_plan_list_add(trni_plan_layer_list *list, const char *name, do
     row->n = (int64_t)ceil(n);
     row->k = (int64_t)ceil(k);
     row->count = count;
+    row->kept = list->kept;
 }
 
 typedef enum trni_plan_mlp { TRNI_PLAN_DENSE = 0, TRNI_PLAN_SHARED, TRNI_PLAN_EXPERT } trni_plan_mlp;
@@ -55,7 +61,8 @@ TRNI_FN void trni_plan_list_mlp(trni_plan_layer_list *list, const trni_plan_slic
     static const char *const plain[] = { "up", "shared up", "expert up" };
     static const char *const gated[] = { "gate, up", "shared gate, up", "expert gate, up" };
     static const char *const down[] = { "down", "shared down", "expert down" };
-    const double cut = trni_plan_ceil_share(inner, s->shares), h = (double)s->model->hidden;
+    const int64_t shares = kind == TRNI_PLAN_EXPERT ? s->expert_shares : s->shares;
+    const double cut = trni_plan_ceil_share(inner, shares), h = (double)s->model->hidden;
     if (s->model->plain_mlp)
         trni_plan_list_add(list, plain[kind], rows, cut, h, count);
     else
@@ -74,12 +81,36 @@ TRNI_FN void trni_plan_list_linear(trni_plan_layer_list *list, const trni_plan_s
         trni_plan_list_add(list, "linear out", s->tokens, h, trni_plan_linear_values(m, s->shares), part);
 }
 
+/* What chooses positions: whole on every slice. */
+TRNI_FN void trni_plan_list_index(trni_plan_layer_list *list, const trni_plan_slice *s)
+{
+    const trn_model *m = s->model;
+    if (!m->index_most) return;
+    trni_plan_list_add(list, "index q", s->tokens, (double)(m->index_heads * m->index_dim), (double)m->q_rank, 1);
+    trni_plan_list_add(list, "index k, weights", s->tokens, (double)(m->index_dim + m->index_heads), (double)m->hidden,
+                       1);
+}
+
+/* A decoder's second attention; its keys and values are made when a prompt is read. */
+TRNI_FN void trni_plan_list_cross(trni_plan_layer_list *list, const trni_plan_slice *s)
+{
+    const trn_model *m = s->model;
+    const double h = (double)m->hidden, wide = trni_plan_ceil_share(m->heads, s->shares) * (double)m->head_dim;
+    if (!m->cross) return;
+    trni_plan_list_add(list, "cross q", s->tokens, wide, h, 1);
+    if (!s->decode)
+        trni_plan_list_add(list, "cross k, v", s->sequences * (double)m->cross, trni_plan_kv_elements(m, s->shares), h,
+                           1);
+    trni_plan_list_add(list, "cross o", s->tokens, h, wide, 1);
+}
+
 TRNI_FN void trni_plan_list_attention(trni_plan_layer_list *list, const trni_plan_slice *s)
 {
     const trn_model *m = s->model;
     const double h = (double)m->hidden, heads = trni_plan_ceil_share(m->heads, s->shares), tokens = s->tokens;
     const double wide = (double)(m->head_dim + m->rope_dim), value = (double)m->v_dim;
     const double full = 1 - trni_plan_linear_part(m), ways = m->gated_attention ? 2 : 1;
+    list->kept = TRNI_PLAN_OF_ATTENTION;
     if (!m->kv_rank) {
         const double columns = ways * heads * wide + trni_plan_kv_elements(m, s->shares);
         trni_plan_list_add(list, m->gated_attention ? "q, gate, k, v" : "q, k, v", tokens, columns, h, full);
@@ -89,11 +120,14 @@ TRNI_FN void trni_plan_list_attention(trni_plan_layer_list *list, const trni_pla
         trni_plan_list_add(list, "kv down", tokens, (double)(m->kv_rank + m->rope_dim), h, full);
         trni_plan_list_add(list, "kv up", tokens, heads * ((double)m->head_dim + value), (double)m->kv_rank, full);
     }
+    trni_plan_list_index(list, s);
     trni_plan_list_linear(list, s, true);
     list->inputs = list->count;
     trni_plan_list_add(list, "o", tokens, h, heads * value, full);
     trni_plan_list_linear(list, s, false);
+    trni_plan_list_cross(list, s);
     list->mixer = list->count;
+    list->kept = TRNI_PLAN_OF_WEIGHTS;
 }
 
 /* In the order of a forward pass. Even routing: as many experts awake as there are tokens for. */
@@ -103,6 +137,7 @@ TRNI_FN trni_plan_layer_list trni_plan_layer_products(const trni_plan_slice *s, 
     trni_plan_layer_list list;
     memset(&list, 0, sizeof list);
     trni_plan_list_attention(&list, s);
+    trni_plan_list_add(&list, "condition", s->sequences, (double)m->condition, (double)m->hidden, 1);
     if (!sparse) {
         trni_plan_list_mlp(&list, s, TRNI_PLAN_DENSE, m->intermediate, s->tokens, 1);
         return list;
@@ -110,6 +145,7 @@ TRNI_FN trni_plan_layer_list trni_plan_layer_products(const trni_plan_slice *s, 
     const double awake = fmin((double)s->experts, ceil(s->routed)), rows = awake > 0 ? ceil(s->routed / awake) : 0;
     trni_plan_list_add(&list, "router", s->tokens, (double)m->experts, (double)m->hidden, 1);
     trni_plan_list_mlp(&list, s, TRNI_PLAN_SHARED, m->shared_intermediate, s->tokens, 1);
+    list.kept = TRNI_PLAN_OF_EXPERTS;
     trni_plan_list_mlp(&list, s, TRNI_PLAN_EXPERT, m->moe_intermediate, rows, awake);
     return list;
 }

@@ -72,6 +72,26 @@ TRNI_FN const char *trni_plan_tp_text(const trni_plan_work *w, const trn_plan *p
     return text;
 }
 
+/* Experts spread over ranks of tp, or every expert cut by all of them. */
+TRNI_DRIVER bool trni_plan_check_over(const trni_plan_work *w, trn_plan *p, const char *tp)
+{
+    const trn_model *m = &w->m;
+    const int64_t t = trni_plan_tp_ranks(w, p), over = w->a.experts_over > 1 && m->experts ? w->a.experts_over : 1;
+    if (over > 1 && (t % over || m->experts % over))
+        return trni_plan_refuse(p, TRN_PLAN_EXPERTS,
+                                "%lld experts over %lld of the ranks of %s: one of both does not "
+                                "divide",
+                                (long long)m->experts, (long long)over, tp);
+    if (over > 1 && p->ep > 1)
+        return trni_plan_refuse(p, TRN_PLAN_EXPERTS,
+                                "experts are spread over tp's ranks (experts_over) or by ep, not "
+                                "both");
+    if (m->moe_intermediate % (t / over) == 0) return true;
+    return trni_plan_refuse(p, TRN_PLAN_WIDTH, "moe_intermediate %lld does not divide by %s%s",
+                            (long long)m->moe_intermediate, tp,
+                            over == 1 ? "" : " over the ranks that have other experts (experts_over)");
+}
+
 TRNI_DRIVER bool trni_plan_check_tp(const trni_plan_work *w, trn_plan *p)
 {
     const trn_model *m = &w->m;
@@ -82,7 +102,6 @@ TRNI_DRIVER bool trni_plan_check_tp(const trni_plan_work *w, trn_plan *p)
         int64_t size;
     } width[] = {
         { "intermediate", m->dense_layers ? m->intermediate : 0 },
-        { "moe_intermediate", m->moe_intermediate },
         { "shared_intermediate", m->shared_intermediate },
     };
     trni_plan_tp_text(w, p, text);
@@ -97,11 +116,11 @@ TRNI_DRIVER bool trni_plan_check_tp(const trni_plan_work *w, trn_plan *p)
     if (looks && !m->kv_rank && m->kv_heads % t && !copied && !(w->a.pad_heads && m->heads % t))
         return trni_plan_refuse(p, TRN_PLAN_KV_HEADS, "%lld KV heads do not divide by %s%s", (long long)m->kv_heads,
                                 text, t % m->kv_heads ? "" : ", and may not be copied (no_replicate_kv)");
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 2; i++)
         if (width[i].size % t)
             return trni_plan_refuse(p, TRN_PLAN_WIDTH, "%s %lld does not divide by %s", width[i].name,
                                     (long long)width[i].size, text);
-    return true;
+    return trni_plan_check_over(w, p, text);
 }
 
 TRNI_DRIVER bool trni_plan_check_layers(const trni_plan_work *w, trn_plan *p)

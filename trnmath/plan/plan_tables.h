@@ -92,7 +92,7 @@ TRNI_FN trn_plan_memory trni_plan_tables_memory_with(const trni_plan_work *w, co
     const double sums = trni_plan_tables_sums(w, p, load) * kept, samples = (double)p->microbatch;
     trn_plan_memory b;
     memset(&b, 0, sizeof b);
-    b.weights = (load->rows * (double)m->hidden + repeated) * trni_plan_bytes_of(f->weights);
+    b.weights = (load->rows * (double)m->hidden + repeated) * f->weights_bits / 8;
     if (w->a.job == TRN_JOB_TRAIN) {
         b.gradients = repeated * trni_plan_bytes_of(f->gradients);
         b.optimizer = load->rows * trni_plan_bytes_of(f->optimizer) + repeated * trni_plan_optimizer_bytes(w);
@@ -167,7 +167,7 @@ TRNI_FN double trni_plan_line_bytes(double bytes)
 TRNI_FN void trni_plan_tables_rows(const trni_plan_run *r, trni_plan_pass pass[2], const trni_plan_load *load)
 {
     const trn_plan_formats *f = &r->w->a.formats;
-    const double row = trni_plan_line_bytes((double)r->w->m.hidden * trni_plan_bytes_of(f->weights));
+    const double row = trni_plan_line_bytes((double)r->w->m.hidden * f->weights_bits / 8);
     const double state = trni_plan_line_bytes(trni_plan_bytes_of(f->optimizer)), rate = trni_plan_run_hbm(r);
     const double group = r->tokens * r->p->ep, lookups = group * load->lookups;
     const double sums = group * load->tables * (double)r->w->m.hidden * trni_plan_bytes_of(f->activations);

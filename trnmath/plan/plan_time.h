@@ -132,24 +132,35 @@ TRNI_FN void trni_plan_run_tokens(trni_plan_run *r, int64_t sequences, int64_t l
     r->slice.model = &r->w->m;
     r->slice.shares = r->t;
     r->slice.tokens = tokens;
+    r->slice.sequences = (double)sequences;
+    r->slice.decode = r->job == TRN_JOB_DECODE;
     r->slice.routed = tokens * (double)r->w->m.experts_per_token * r->w->a.assumptions.expert_imbalance;
-    r->slice.experts = r->w->m.experts / r->p->ep;
+    if (r->w->a.experts_over > 1) r->slice.routed /= r->w->a.experts_over;
+    r->slice.experts = trni_plan_experts_here(r->w, r->p);
+    r->slice.expert_shares = trni_plan_expert_shares(r->w, r->p);
     r->resident = trni_plan_run_encodes(r) && trni_plan_run_fits_sbuf(r);
 }
 
-TRNI_FN trni_plan_work_time trni_plan_run_product(const trni_plan_run *r, int64_t m, int64_t n, int64_t k, bool added)
+TRNI_FN trni_plan_work_time trni_plan_run_product(const trni_plan_run *r, int64_t m, int64_t n, int64_t k,
+                                                  trni_plan_kept kept, bool added)
 {
     const int forward = r->resident ? TRNI_PLAN_HELD : TRNI_PLAN_ON_CHIP;
-    return trni_plan_product_time(r->w, m, n, k, added ? TRNI_PLAN_ADDED : forward);
+    return trni_plan_product_time(r->w, m, n, k, (added ? TRNI_PLAN_ADDED : forward) + TRNI_PLAN_EACH_KEPT * (int)kept);
 }
 
 /* `count` of a kind are one operation. */
+TRNI_FN void trni_plan_pass_product_of(const trni_plan_run *r, trni_plan_pass *pass, int64_t m, int64_t n, int64_t k,
+                                       double count, trni_plan_kept kept, bool added)
+{
+    const trni_plan_work_time t = trni_plan_run_product(r, m, n, k, kept, added);
+    const double work = count * (r->expected ? t.expected_s : t.time_s);
+    *(t.tensor ? &pass->products_s : &pass->reads_s) += work + trni_plan_run_floor(r, fmin(count, 1));
+}
+
 TRNI_FN void trni_plan_pass_product(const trni_plan_run *r, trni_plan_pass *pass, int64_t m, int64_t n, int64_t k,
                                     double count, bool added)
 {
-    const trni_plan_work_time t = trni_plan_run_product(r, m, n, k, added);
-    const double work = count * (r->expected ? t.expected_s : t.time_s);
-    *(t.tensor ? &pass->products_s : &pass->reads_s) += work + trni_plan_run_floor(r, fmin(count, 1));
+    trni_plan_pass_product_of(r, pass, m, n, k, count, TRNI_PLAN_OF_WEIGHTS, added);
 }
 
 /* Backward: the gradient of the input [m, k], and that of the weights [k, n]. */
@@ -159,7 +170,7 @@ TRNI_FN void trni_plan_pass_products(const trni_plan_run *r, trni_plan_pass *pas
     for (int i = 0; i < list->count; i++) {
         const trni_plan_layer_product *x = &list->row[i];
         if (!backward) {
-            trni_plan_pass_product(r, pass, x->m, x->n, x->k, x->count, false);
+            trni_plan_pass_product_of(r, pass, x->m, x->n, x->k, x->count, x->kept, false);
             continue;
         }
         trni_plan_pass_product(r, pass, x->m, x->k, x->n, x->count, false);
@@ -177,6 +188,47 @@ typedef struct trni_plan_scores {
     double bytes; /* of keys and values that come from HBM */
 } trni_plan_scores;
 
+/* Positions that attention sees of a sequence, on average: all that the model does, or those that are chosen. */
+TRNI_FN double trni_plan_seen(const trn_model *m, double length)
+{
+    return m->index_most ? trni_plan_causal_context(length, (double)m->index_most) : trn_model_context(m, length);
+}
+
+/* What chooses them: a product of every query with every key, and two passes of VectorE over the scores (assumed: the
+ * sum over heads, and the best of them). */
+TRNI_FN double trni_plan_index_time(const trni_plan_run *r)
+{
+    const trn_model *m = &r->w->m;
+    const trn_chip_spec *chip = &r->w->chip;
+    const bool decode = r->job == TRN_JOB_DECODE;
+    const double length = (double)r->length;
+    const double context = ceil((decode ? length : trni_plan_causal_context(length, 0)) / (decode ? r->p->cp : 1));
+    const double rows = (decode ? 1 : ceil(length / r->p->cp)) * (double)m->index_heads;
+    if (!m->index_most || context <= (double)m->index_most) return 0;
+    const trni_plan_work_time t =
+        trni_plan_product_time(r->w, (int64_t)rows, (int64_t)context, m->index_dim, TRNI_PLAN_ON_CORE);
+    const double tensor = (double)r->sequences * (r->expected ? t.expected_s : t.time_s) / chip->cores;
+    const double vector = 2 * (double)r->sequences * rows * context / chip->cores /
+                          (chip->core->vector_elements * chip->core->vector_clock_hz);
+    return fmax(tensor, vector) + trni_plan_run_floor(r, 1);
+}
+
+/* A decoder's second attention: as many queries as tokens, keys and values of all of the encoder's positions. */
+TRNI_FN double trni_plan_cross_time(const trni_plan_run *r)
+{
+    const trn_model *m = &r->w->m;
+    const trn_chip_spec *chip = &r->w->chip;
+    const double sequences = (double)r->sequences, heads = trni_plan_ceil_share(m->heads, r->t);
+    const double rows = ceil(r->tokens / sequences), cross = (double)m->cross;
+    if (!m->cross) return 0;
+    const double each = trni_plan_run_s(r, trni_plan_work_scores(r->w, (int64_t)rows, m->cross, m->head_dim, m->v_dim));
+    const double scores = sequences * heads * rows * cross / chip->cores * r->w->a.assumptions.scalar_passes /
+                          (chip->core->scalar_elements * chip->core->scalar_clock_hz);
+    const double bytes = sequences * cross * trni_plan_kv_elements(m, r->t) * r->w->a.formats.kv_bits / 8;
+    return fmax(fmax(sequences * heads * each / chip->cores, scores), bytes / trni_plan_run_hbm(r)) +
+           trni_plan_run_floor(r, 1);
+}
+
 TRNI_FN trni_plan_scores trni_plan_scores_of(const trni_plan_run *r)
 {
     const trn_model *m = &r->w->m;
@@ -184,7 +236,7 @@ TRNI_FN trni_plan_scores trni_plan_scores_of(const trni_plan_run *r)
     const double length = (double)r->length, windowed = trni_plan_windowed(m);
     trni_plan_scores s = { (double)r->sequences * heads,
                            ceil(length / r->p->cp),
-                           ceil(trn_model_context(m, length)),
+                           ceil(trni_plan_seen(m, length)),
                            m->head_dim + m->rope_dim,
                            m->v_dim,
                            0 };
@@ -194,8 +246,8 @@ TRNI_FN trni_plan_scores trni_plan_scores_of(const trni_plan_run *r)
     s.rows = m->kv_rank ? heads : ceil(heads / kv);
     if (m->kv_rank) s.wide = m->kv_rank + m->rope_dim;
     if (m->kv_rank) s.value = m->kv_rank;
-    s.bytes =
-        (double)r->sequences * s.context * trni_plan_kv_elements(m, r->t) * trni_plan_bytes_of(r->w->a.formats.kv);
+    s.bytes = (double)r->sequences * trni_plan_kv_read(m, s.context, r->t) * r->w->a.formats.kv_bits / 8;
+    if (m->index_most) s.context = fmin(s.context, (double)m->index_most);
     return s;
 }
 
@@ -233,7 +285,8 @@ TRNI_FN double trni_plan_attention_time(const trni_plan_run *r, bool backward)
     const double full = part < 1 ? (1 - part) * trni_plan_scores_time(r, backward) : 0;
     const double linear = trni_plan_linear_time(r->w, &r->slice, (double)r->sequences, r->job, backward);
     const double share = r->expected ? r->w->a.assumptions.tensor_share : 1;
-    return full + part * (linear / share + trni_plan_run_floor(r, 1));
+    const double other = (backward ? 2.5 : 1) * (trni_plan_index_time(r) + trni_plan_cross_time(r));
+    return full + part * (linear / share + trni_plan_run_floor(r, 1)) + other;
 }
 
 /* Passes that belong to no product: over HBM, or where numbers stay in SBUF over VectorE, which reads and writes in
@@ -244,7 +297,8 @@ TRNI_FN double trni_plan_elementwise_time(const trni_plan_run *r, bool sparse)
     const trn_plan_assumptions *a = &r->w->a.assumptions;
     const double inner =
         sparse ? trni_plan_ceil_share(m->shared_intermediate, r->t) : trni_plan_ceil_share(m->intermediate, r->t);
-    const double routed = sparse ? r->slice.routed * trni_plan_ceil_share(m->moe_intermediate, r->t) : 0;
+    const double routed =
+        sparse ? r->slice.routed * trni_plan_ceil_share(m->moe_intermediate, r->slice.expert_shares) : 0;
     const double blocks = sparse || m->intermediate ? 1 : 0.5; /* of two with a norm and a residual each */
     const double elements = blocks * a->hidden_passes * r->tokens * (double)m->hidden / (r->p->sp ? (double)r->t : 1) +
                             a->inner_passes * (r->tokens * inner + routed);
@@ -359,7 +413,7 @@ TRNI_FN void trni_plan_stage_patches(const trni_plan_run *r, trni_plan_stage_tim
 {
     const trn_model *m = &r->w->m;
     const int64_t inputs = (int64_t)trni_plan_ceil_share(m->patch_inputs, r->t);
-    const int64_t patches = (int64_t)ceil(r->tokens) - r->sequences;
+    const int64_t patches = (int64_t)ceil(r->tokens) - (m->no_class_token ? 0 : r->sequences);
     if (!m->patch_inputs) return;
     trni_plan_pass_product(r, &s->forward, patches, m->hidden, inputs, 1, false);
     if (r->job == TRN_JOB_TRAIN) trni_plan_pass_product(r, &s->backward, inputs, m->hidden, patches, 1, true);
@@ -373,6 +427,7 @@ TRNI_FN void trni_plan_stage_ends(const trni_plan_run *r, trni_plan_stage_time *
     const double logits = trni_plan_logits(m, train, r->tokens, (double)r->sequences), h = (double)m->hidden;
     trni_plan_layer_list head;
     memset(&head, 0, sizeof head);
+    head.kept = TRNI_PLAN_OF_HEAD;
     if (m->pooler || m->masked_head) trni_plan_list_add(&head, "transform", logits, h, h, 1);
     trni_plan_list_add(&head, "head", logits, trni_plan_ceil_share(trni_plan_head_width(m), r->t), h, 1);
     trni_plan_list_add(&head, "classes", logits, (double)m->classes, h, 1);

@@ -214,7 +214,7 @@ TRNI_FN void trni_plan_line_product(trni_plan_layer_line *l, const trni_plan_lay
     const int64_t way[2][3] = { { x->m, x->k, x->n }, { x->k, x->n, x->m } };
     for (int i = 0; i < (backward ? 2 : 1); i++) {
         const int64_t m = backward ? way[i][0] : x->m, n = backward ? way[i][1] : x->n, k = backward ? way[i][2] : x->k;
-        const trni_plan_work_time t = trni_plan_run_product(l->r, m, n, k, backward && i);
+        const trni_plan_work_time t = trni_plan_run_product(l->r, m, n, k, x->kept, backward && i);
         trni_print(text, sizeof text, "%.3g x [%lld, %lld] x [%lld, %lld]%s, %s", x->count, (long long)m, (long long)k,
                    (long long)k, (long long)n,
                    !backward ? ""

@@ -12,7 +12,7 @@
 
 typedef struct options {
     bool wanted[TRN_SYSTEM_COUNT], any;
-    bool sources, alternatives, modes, links, physical, announced, schema;
+    bool sources, alternatives, modes, links, physical, announced, claims, schema;
     tb_files files;
 } options;
 
@@ -220,12 +220,16 @@ static const app_option spec_options[] = {
       APP_SETS(options, links) },
     { "--physical", NULL, "dies, memory stacks, processors, drives, network cards, trays and racks",
       APP_SETS(options, physical) },
+    { "--claims", NULL,
+      "facts that sources disagree about, and facts that no table holds: who says them, when, and\n"
+      "where they stand here",
+      APP_SETS(options, claims) },
     { "--announced", NULL, "what is announced of Trainium4, which is in no other table", APP_SETS(options, announced) },
     { "--json", "FILE", "all of it as JSON (- for standard output)", APP_TAKES_TEXT(options, files.json) },
     { "--csv", "FILE",
       "every number, one row per system x field (with --alternatives: every contradiction;\n"
       "with --modes: every mode; with --links: every link; with --physical: what the machines are\n"
-      "built of; with --announced: every announcement)",
+      "built of; with --announced: every announcement; with --claims: every claim)",
       APP_TAKES_TEXT(options, files.csv) },
     { "--schema", NULL, "the columns of the CSV", APP_SETS(options, schema) },
 };
@@ -245,7 +249,7 @@ static const app_command spec_command = {
 /* ---- output ---- */
 
 typedef struct tables {
-    app_table overview, field, alternative, mode, link, physical, announced;
+    app_table overview, field, alternative, mode, link, physical, announced, claim;
     const app_table *csv; /* one of them */
 } tables;
 
@@ -255,7 +259,7 @@ static void write_json(FILE *out, const void *context)
 {
     const tables *t = context;
     fprintf(out,
-            "{\n  \"schema\": \"trnbench.spec\",\n  \"schema_version\": \"1.3.0\",\n  \"version\": \"%s\",\n  "
+            "{\n  \"schema\": \"trnbench.spec\",\n  \"schema_version\": \"1.4.0\",\n  \"version\": \"%s\",\n  "
             "\"results\": ",
             TRN_VERSION);
     app_print_json_rows(out, &t->field, 2);
@@ -269,6 +273,8 @@ static void write_json(FILE *out, const void *context)
     app_print_json_rows(out, &t->physical, 2);
     fputs(",\n  \"announced\": ", out);
     app_print_json_rows(out, &t->announced, 2);
+    fputs(",\n  \"claims\": ", out);
+    app_print_json_rows(out, &t->claim, 2);
     fputs("\n}\n", out);
 }
 
@@ -289,12 +295,14 @@ static void print_text(const options *o, const tables *t)
     for (int i = 0; i < TRN_SYSTEM_COUNT; i++)
         if (o->physical && o->wanted[i]) tb_print_physical(&t->physical, trn_system_name((trn_system)i));
     if (o->announced) tb_print_announced(&t->announced);
-    if (o->alternatives || o->sources || o->modes || o->links || o->physical || o->announced) return;
+    if (o->claims) app_print_table(stdout, &t->claim);
+    if (o->alternatives || o->sources || o->modes || o->links || o->physical || o->announced || o->claims) return;
     app_print_table(stdout, &t->overview);
     printf("\n  TFLOPS of the whole system, dense unless sparse; NeuronLink of one chip, one way.\n"
            "  Sources: trnbench spec --sources. Contradictions: trnbench spec --alternatives.\n"
            "  Modes of the tensor engine: trnbench spec --modes. Links: trnbench spec --links.\n"
-           "  What they are built of: trnbench spec --physical. Trainium4: trnbench spec --announced.\n");
+           "  What they are built of: trnbench spec --physical. Trainium4: trnbench spec --announced.\n"
+           "  Who says what, and when: trnbench spec --claims.\n");
 }
 
 #define COLUMNS(array) array, (int)(sizeof array / sizeof array[0])
@@ -314,6 +322,7 @@ static void fill(tables *t, const bool *wanted)
     tb_link_rows(&t->link, wanted);
     tb_physical_rows(&t->physical, wanted);
     tb_announced_rows(&t->announced);
+    tb_claim_rows(&t->claim);
 }
 
 int tb_main_spec(int argc, char **argv)
@@ -330,6 +339,7 @@ int tb_main_spec(int argc, char **argv)
     t.csv = o.links          ? &t.link
             : o.physical     ? &t.physical
             : o.announced    ? &t.announced
+            : o.claims       ? &t.claim
             : o.modes        ? &t.mode
             : o.alternatives ? &t.alternative
                              : &t.field;
@@ -345,5 +355,6 @@ int tb_main_spec(int argc, char **argv)
     app_table_free(&t.link);
     app_table_free(&t.physical);
     app_table_free(&t.announced);
+    app_table_free(&t.claim);
     return status;
 }

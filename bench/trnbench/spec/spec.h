@@ -24,6 +24,10 @@ void tb_print_physical(const app_table *physical, const char *system);
 void tb_announced_rows(app_table *table); /* starts it, too */
 void tb_print_announced(const app_table *announced);
 
+/* ---- claims.c: what is said of them, by whom and when ---- */
+
+void tb_claim_rows(app_table *table); /* starts it, too */
+
 /* ---- readings.c: who prints which figure of NeuronLink ---- */
 
 void tb_print_readings(const bool *wanted);

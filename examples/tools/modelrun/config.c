@@ -74,7 +74,9 @@ static bool inside(hf_reader *r, const char *field, hf_reader *object)
     const cJSON *item = hf_field(r, field, &text);
     if (!item) return false;
     if (!cJSON_IsObject(item)) return hf_fail(r, "its '%s' is not an object", field);
-    *object = (hf_reader){ r->name, item, io_json_members(&text), r->family, r->why };
+    *object = (hf_reader){
+        .name = r->name, .root = item, .text = io_json_members(&text), .family = r->family, .why = r->why
+    };
     return true;
 }
 
@@ -361,7 +363,7 @@ static bool read_config(hf_reader *r, mr_config *c)
 
 bool mr_config_parse(const char *text, size_t size, const char *name, mr_config *c, char *why)
 {
-    hf_reader r = { name, NULL, io_json_file(text, size), hf_family_at(0), why };
+    hf_reader r = { .name = name, .text = io_json_file(text, size), .family = hf_family_at(0), .why = why };
     why[0] = 0;
     memset(c, 0, sizeof *c);
     if (size > HF_MAX_FILE) return hf_fail(&r, "it has %zu bytes, more than any configuration", size);

@@ -216,6 +216,8 @@ static app_table rows_of(const sp_job *job)
 static app_table answer_of(const sp_job *job)
 {
     if (job->options.sweep.values) return sp_sweep_table(job);
+    if (sp_pareto_asked(&job->options)) return sp_pareto_table(job);
+    if (job->options.serving.rates) return sp_serve_table(job);
     return job->options.tornado ? sp_tornado_table(job) : rows_of(job);
 }
 
@@ -237,6 +239,14 @@ void sp_print_schema(void)
     fputc('\n', stdout);
     app_print_schema(stdout, "shardplan --sweep", &t);
     app_table_free(&t);
+    t = sp_pareto_table(&none);
+    fputc('\n', stdout);
+    app_print_schema(stdout, "shardplan --pareto", &t);
+    app_table_free(&t);
+    t = sp_serve_table(&none);
+    fputc('\n', stdout);
+    app_print_schema(stdout, "shardplan --arrivals", &t);
+    app_table_free(&t);
     t = sp_tornado_table(&none);
     fputc('\n', stdout);
     app_print_schema(stdout, "shardplan --tornado", &t);
@@ -256,11 +266,26 @@ static void json_formats(const sp_job *job, FILE *out)
                 { "gradients", f.gradients },
                 { "optimizer", f.optimizer },
                 { "kv", f.kv },
-                { "compute", f.compute } };
+                { "compute", f.compute },
+                { "attention", f.attention },
+                { "experts", f.experts },
+                { "lm_head", f.head } };
     fprintf(out, "  \"precision\": \"%s\",\n  \"formats\": {", trn_precision_name(job->args.precision));
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         fprintf(out, "%s\"%s\": \"%s\"", i ? ", " : "", row[i].name, trn_format_name(row[i].format));
     fputs("},\n", out);
+}
+
+static void json_notes(const sp_job *job, FILE *out)
+{
+    sp_notes notes;
+    sp_notes_of(job, &notes);
+    fputs("  \"notes\": [", out);
+    for (int i = 0; i < notes.count; i++) {
+        fputs(i ? ",\n    " : "\n    ", out);
+        app_print_json_string(out, notes.text[i]);
+    }
+    fputs(notes.count ? "\n  ],\n" : "],\n", out);
 }
 
 static void json_scaling(const sp_job *job, FILE *out)
@@ -297,12 +322,18 @@ void sp_print_json(FILE *out, const void *context)
     fprintf(out, ",\n  \"chips\": %d,\n  \"job\": \"%s\",\n  \"batch\": %lld,\n  \"sequence\": %lld,\n", job->net.chips,
             trn_job_name(job->args.job), (long long)job->args.batch, (long long)job->args.sequence);
     json_formats(job, out);
+    json_notes(job, out);
     fprintf(out, "  \"found\": %lld,\n  \"legal\": %lld,\n  \"variants\": %lld,\n  \"reasons\": {",
             (long long)job->list.found, (long long)job->list.legal, (long long)job->list.tried);
     for (int i = 1; i < TRN_PLAN_REASON_COUNT; i++)
         fprintf(out, "%s\"%s\": %lld", i > 1 ? ", " : "", trn_plan_reason_name((trn_plan_reason)i),
                 (long long)job->list.reason[i]);
-    fprintf(out, "},\n  \"%s\": ", job->options.sweep.values ? "sweep" : job->options.tornado ? "tornado" : "plans");
+    fprintf(out, "},\n  \"%s\": ",
+            job->options.sweep.values        ? "sweep"
+            : sp_pareto_asked(&job->options) ? "pareto"
+            : job->options.serving.rates     ? "served"
+            : job->options.tornado           ? "tornado"
+                                             : "plans");
     app_table t = answer_of(job);
     app_print_json_rows(out, &t, 2);
     app_table_free(&t);
@@ -314,16 +345,40 @@ void sp_print_json(FILE *out, const void *context)
 
 static void keep(void *user, const char *text, size_t bytes) { fwrite(text, 1, bytes, (FILE *)user); }
 
+enum { EVENTS = 200000, LAYER = 4000, TRACKS = 2 * TRN_TRACE_TRACKS };
+
+/* The operations of one layer, below the step's tracks, from the time 0. */
+static void add_layer(const sp_job *job, trn_trace *trace, const char **name, char label[TRACKS][40])
+{
+    trn_trace_event *event = app_memory(LAYER, sizeof *event);
+    trn_trace layer = { .event = event, .capacity = LAYER };
+    if (!job->model.tables && app_worked(trn_plan_trace_layer(&job->args, &job->plan[0], &layer), &job->error)) {
+        for (int64_t i = 0; i < layer.count; i++)
+            trn_trace_add(trace, trace->tracks + event[i].track, event[i].name, event[i].start_s, event[i].duration_s,
+                          event[i].text);
+        for (int i = 0; i < layer.tracks; i++) {
+            snprintf(label[i], sizeof label[i], "one layer: %s", layer.track[i]);
+            name[trace->tracks++] = label[i];
+        }
+        trace->lost += layer.lost;
+    }
+    free(event);
+}
+
 void sp_print_trace(FILE *out, const void *context)
 {
     const sp_job *job = context;
-    enum { EVENTS = 200000 };
-    char title[220];
+    char title[220], label[TRACKS][40];
+    const char *name[TRACKS];
     trn_trace_event *event = app_resize(NULL, EVENTS, sizeof *event);
     trn_trace trace = { .event = event, .capacity = EVENTS, .title = title };
     snprintf(title, sizeof title, "%s on %s, %s, ideal times", job->model.name, job->net.name,
              job->list.legal ? sp_degrees(&job->plan[0]).text : "no legal plan");
-    if (job->list.legal) app_worked(trn_plan_trace_step(&job->args, &job->plan[0], &trace), &job->error);
+    if (job->list.legal && app_worked(trn_plan_trace_step(&job->args, &job->plan[0], &trace), &job->error)) {
+        for (int i = 0; i < trace.tracks; i++) name[i] = trace.track[i];
+        trace.names = name;
+        add_layer(job, &trace, name, label);
+    }
     if (trace.lost) app_complain(APP_OK, "--trace: %lld events had no room", (long long)trace.lost);
     trn_trace_json(&trace, keep, out);
     free(event);

@@ -97,6 +97,7 @@ bool sp_knob_turn(const sp_job *job, const sp_knob *k, double value, sp_job *one
     one->plan = NULL;
     one->row = NULL;
     one->swing = NULL;
+    one->point = NULL;
     return set(&one->options, k, value, why) && sp_settle(one, why);
 }
 
@@ -105,14 +106,22 @@ bool sp_knob_turn(const sp_job *job, const sp_knob *k, double value, sp_job *one
 bool sp_any_legal(const sp_job *job)
 {
     bool any = job->list.legal > 0;
+    if (sp_pareto_asked(&job->options)) return sp_pareto_met(job);
     for (int i = 0; i < job->options.sweep.values; i++) any = any || job->row[i].legal;
     return any;
 }
 
 int sp_whatif_check(const sp_options *o)
 {
+    const int tables = (o->sweep.values > 0) + o->tornado + sp_pareto_asked(o) + (o->serving.rates > 0);
     if (o->sweep.values && o->tornado)
         return app_complain(APP_USAGE, "--sweep and --tornado exclude each other: one table at a time");
+    if (tables > 1)
+        return app_complain(APP_USAGE,
+                            "--sweep, --tornado, --arrivals and --pareto or a target exclude each other: one "
+                            "table at a time");
+    if (o->published && (sp_pareto_asked(o) || o->serving.rates))
+        return app_complain(APP_USAGE, "--published excludes --arrivals, --pareto and targets: one table at a time");
     if (o->published && (o->sweep.values || o->tornado))
         return app_complain(APP_USAGE, "--published excludes --sweep and --tornado: one table at a time");
     return APP_OK;

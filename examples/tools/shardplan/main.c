@@ -26,14 +26,17 @@ READ(take_pp, app_parse_number(value, 1, CHIPS, &o->args.degree[TRN_AXIS_PP], wh
 APP_NETWORK_TAKE(sp_options, network)
 APP_CALIBRATION_TAKE(sp_options, calibration)
 SP_WHATIF_TAKE(sp_options)
+SP_SERVING_TAKE(sp_options)
 
 static bool take_system(void *into, const char *value, char *why)
 {
     app_offer_systems();
     const trn_system system = trn_system_from_name(value);
+    ((sp_options *)into)->instance = sp_instance_named(value);
+    ((sp_options *)into)->system_given = true;
+    if (((sp_options *)into)->instance) return true;
     if (system == TRN_SYSTEM_COUNT) return app_refuse(why, "no such system; --help lists them");
     ((sp_options *)into)->system = system;
-    ((sp_options *)into)->system_given = true;
     return true;
 }
 
@@ -50,10 +53,25 @@ static bool take_system(void *into, const char *value, char *why)
 
 WORD(take_job, trn_job, args.job, TRN_JOB_COUNT, trn_job_name)
 WORD(take_precision, trn_precision, args.precision, TRN_PRECISION_COUNT, trn_precision_name)
+WORD(take_part, hf_part, ask.part, HF_PARTS, hf_part_name)
 WORD(take_zero, trn_zero, args.zero, TRN_ZERO_COUNT, trn_zero_name)
 WORD(take_recompute, trn_recompute, args.recompute, TRN_RECOMPUTE_COUNT, trn_recompute_name)
 
 /* ---- lists of name=value ---- */
+
+/* A format, or one with a scale of a byte for each 32 elements: OCP's MX, whose elements have 4 or 8 bits. */
+static bool take_stored(const char *value, trn_format *format, double *bits, char *why)
+{
+    static const struct {
+        const char *name;
+        trn_format format;
+        double bits;
+    } row[] = { { "mxfp4", TRN_F4_E2M1, 4.25 }, { "mxfp8", TRN_F8_E4M3FN, 8.25 } };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (strcmp(row[i].name, value) == 0) return *format = row[i].format, *bits = row[i].bits, true;
+    *bits = 0;
+    return app_parse_format(value, format, why);
+}
 
 static bool set_format(sp_options *o, const char *name, const char *value, char *why)
 {
@@ -61,20 +79,33 @@ static bool set_format(sp_options *o, const char *name, const char *value, char 
     const struct {
         const char *name;
         trn_format *format;
+        double *bits;
     } row[] = {
-        { "weights", &f->weights },
-        { "activations", &f->activations },
-        { "gradients", &f->gradients },
-        { "optimizer", &f->optimizer },
-        { "kv", &f->kv },
-        { "wire", &f->wire },
-        { "compute", &f->compute },
+        { "weights", &f->weights, &f->weights_bits },
+        { "activations", &f->activations, NULL },
+        { "gradients", &f->gradients, NULL },
+        { "optimizer", &f->optimizer, NULL },
+        { "kv", &f->kv, &f->kv_bits },
+        { "wire", &f->wire, NULL },
+        { "compute", &f->compute, NULL },
+        { "attention", &f->attention, &f->attention_bits },
+        { "experts", &f->experts, &f->experts_bits },
+        { "lm_head", &f->head, &f->head_bits },
     };
     trn_format format;
-    if (!app_parse_format(value, &format, why)) return false;
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-        if (strcmp(row[i].name, name) == 0) return *row[i].format = format, true;
-    return app_refuse(why, "expected weights, activations, gradients, optimizer, kv, wire or compute");
+    double bits;
+    if (!take_stored(value, &format, &bits, why)) return false;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        if (strcmp(row[i].name, name) != 0) continue;
+        if (bits > 0 && !row[i].bits && row[i].format != &f->compute)
+            return app_fail(
+                why, "block scales are for weights, attention, experts, lm_head, kv and compute, not for %s", name);
+        *row[i].format = format;
+        if (row[i].bits) *row[i].bits = bits;
+        return true;
+    }
+    return app_refuse(why, "expected weights, attention, experts, lm_head, activations, gradients, optimizer, kv, wire "
+                           "or compute");
 }
 
 /* Zero means the default to the library, and a negative number zero. */
@@ -120,7 +151,8 @@ static const app_option option[] = {
     { "--system", "NAME",
       "trn1.2xlarge, trn1.32xlarge, trn1n.32xlarge, trn2.48xlarge, trn2u.48xlarge,\n"
       "trn2-ultraserver (default), trn3-gen1-ultraserver, trn3-gen2-ultraserver,\n"
-      "trn1-ultracluster, project-rainier",
+      "trn1-ultracluster, project-rainier; or trn2.3xlarge, trn3-chip, inf2.xlarge,\n"
+      "inf2.8xlarge, inf2.24xlarge, inf2.48xlarge",
       .apply = take_system },
     { "--preset", "NAME", "links of Trainium3: sa (default), doc, spec, each with /planes=2 or 4",
       APP_TAKES_TEXT(sp_options, preset) },
@@ -137,14 +169,22 @@ static const app_option option[] = {
       APP_TAKES_INT64(sp_options, args.sequence, 1, LARGEST) },
     { "--prompt", "N", "decode: tokens of a prompt, for the first token (default: --seq)",
       APP_TAKES_INT64(sp_options, args.prompt, 1, LARGEST) },
+    { "--part", "NAME",
+      "of a model that is two the one that is planned: encoder or decoder (decode: the\n"
+      "decoder) of t5 and whisper, text or image of clip",
+      .apply = take_part },
+    { "--source", "N", "tokens of the encoder's that a decoder looks at (default: as its file says)",
+      APP_TAKES_INT64(sp_options, ask.positions, 1, LARGEST) },
     { "--precision", "NAME",
       "autocast (default): bfloat16, but gradients, optimizer states and a copy of\n"
       "the weights float32; bf16: all of it bfloat16; fp32: all of it float32",
       .apply = take_precision },
     { "--format", "LIST",
-      "such as weights=int8,kv=float8_e4m3; of weights, activations, gradients,\n"
-      "optimizer, kv, wire, compute. Weights that products do not take as they are\n"
-      "stored are converted on the way",
+      "such as weights=int8,experts=mxfp4,kv=float8_e4m3; of weights (and of them\n"
+      "attention, experts, lm_head), activations, gradients, optimizer, kv, wire,\n"
+      "compute; mxfp4 and mxfp8 have a byte of scale for each 32 elements. Default: what\n"
+      "quantization_config says. Weights that products do not take as they are stored are\n"
+      "converted on the way",
       .apply = take_format },
     { .help = "the search" },
     { "--tp", "N", "only plans with this degree of tensor parallelism", .apply = take_tp },
@@ -170,6 +210,10 @@ static const app_option option[] = {
     { "--replicate-kv", NULL, "they are, which is the default", APP_SETS(sp_options, args.replicate_kv) },
     { "--pad-heads", NULL, "where tp does not divide the heads, zeros make more of them",
       APP_SETS(sp_options, args.pad_heads) },
+    { "--experts-over", "N",
+      "of tp's ranks N hold other experts, whose width only tp / N cut (default 1: every\n"
+      "rank has a slice of every expert); without all_to_all, as all have all tokens",
+      APP_TAKES_INT(sp_options, args.experts_over, 1, CHIPS) },
     { "--uneven-stages", NULL, "the last stage may have fewer layers", APP_SETS(sp_options, args.uneven_stages) },
     { "--no-sp", NULL, "without sequence parallelism (default: wherever tp divides the tokens)",
       APP_SETS(sp_options, args.no_sp) },
@@ -185,14 +229,16 @@ static const app_option option[] = {
     APP_CALIBRATION_OPTIONS(sp_options, calibration),
     { "--assume", "LIST", "such as contention=0.2; --assumptions lists them", .apply = take_assume },
     SP_WHATIF_OPTIONS(sp_options),
+    SP_SERVING_OPTIONS(sp_options),
     { .help = "the answer" },
-    { "--top", "N", "plans to show (default 10)", APP_TAKES_INT64(sp_options, top, 0, 100000) },
+    { "--top", "N", "plans to show (default 10; in HTML 20)", APP_TAKES_INT64(sp_options, top, 0, 100000) },
     { "--why", NULL, "why the others are illegal", APP_SETS(sp_options, why) },
     { "--scaling", NULL, "the same work per chip on 1, 2, 4, ... all chips", APP_SETS(sp_options, scaling) },
     { "--csv", "FILE", "all plans (- for standard output, in place of the text)", APP_TAKES_TEXT(sp_options, csv) },
     { "--json", "FILE", "the same as JSON", APP_TAKES_TEXT(sp_options, json) },
     { "--html", "FILE", "a report with pictures", APP_TAKES_TEXT(sp_options, html) },
-    { "--trace", "FILE", "the best plan's step for ui.perfetto.dev", APP_TAKES_TEXT(sp_options, trace) },
+    { "--trace", "FILE", "the best plan's step, and the operations of one layer, for ui.perfetto.dev",
+      APP_TAKES_TEXT(sp_options, trace) },
     { "--published", NULL, "jobs that the vendor's pages print, beside what is expected (also --csv, --json)",
       APP_SETS(sp_options, published) },
     { "--assumptions", NULL, "what is assumed, with its reasons", APP_SETS(sp_options, assumptions) },
@@ -234,6 +280,8 @@ static void list_assumptions(void)
 
 static int check(const sp_options *o)
 {
+    char why[APP_WHY];
+    if (!sp_serving_check(o, why)) return app_complain(APP_USAGE, "%s", why);
     if (o->network.loaded && o->system_given)
         return app_complain(APP_USAGE, "--topology excludes --system: one network at a time");
     if (!o->config && !o->published)
@@ -248,13 +296,16 @@ static int parse(int argc, char **argv, sp_options *o)
     memset(o, 0, sizeof *o);
     app_calibration_start(&o->calibration);
     o->system = TRN_TRN2_ULTRASERVER;
-    o->top = 10;
+    o->top = -1;
+    o->serving.acceptance = -1;
     for (int i = 0; i < SP_FACTORS; i++) o->factor[i] = 1;
     const int status = app_parse_options(&command, o, argc, argv);
     if (status != APP_OK) return status;
     if (o->assumptions) return list_assumptions(), -1;
     if (o->schema) return sp_print_schema(), -1;
-    return check(o);
+    const int checked = check(o);
+    sp_serving_usual(&o->serving);
+    return checked;
 }
 
 /* ---- files ---- */

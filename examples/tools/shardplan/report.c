@@ -54,7 +54,7 @@ static void close_details(FILE *out)
 
 static void print_facts(const sp_job *job, FILE *out)
 {
-    char text[320];
+    char text[512];
     const trn_plan *p = &job->plan[0];
     snprintf(text, sizeof text, "parameters%s%s", job->size.active < job->size.total ? ", at work on a token: " : "",
              job->size.active < job->size.total ? sp_si(job->size.active).text : "");
@@ -64,8 +64,9 @@ static void print_facts(const sp_job *job, FILE *out)
     snprintf(text, sizeof text, "of %s sets of degrees are legal", sp_count(job->list.found).text);
     app_fact(out, sp_count(job->list.legal).text, text);
     if (job->list.legal) {
-        snprintf(text, sizeof text, "expected of a %s with %s; ideal %s, bound %s", sp_unit_of_work(job),
-                 sp_degrees(p).text, sp_time(p->time_s).text, sp_time(p->bound_s).text);
+        snprintf(text, sizeof text, "expected of a %s with %s, four of five times %s to %s; ideal %s, bound %s",
+                 sp_unit_of_work(job), sp_degrees(p).text, sp_time(p->expected_low_s).text,
+                 sp_time(p->expected_high_s).text, sp_time(p->time_s).text, sp_time(p->bound_s).text);
         app_fact(out, sp_time(p->expected_s).text, text);
         if (job->args.job != TRN_JOB_TRAIN)
             app_fact(out, sp_time(p->expected_ttft_s).text, "expected to the first token of one prompt");
@@ -76,6 +77,19 @@ static void print_facts(const sp_job *job, FILE *out)
         sp_cost_facts(out, job);
     }
     fputs("</div>\n", out);
+}
+
+static void print_notes(const sp_job *job, FILE *out)
+{
+    sp_notes notes;
+    sp_notes_of(job, &notes);
+    if (!notes.count) return;
+    fputs("<ul class=notes>", out);
+    for (int i = 0; i < notes.count; i++) {
+        fputs("<li>", out);
+        app_escape(out, notes.text[i]);
+    }
+    fputs("</ul>\n", out);
 }
 
 /* ---- the plans ---- */
@@ -94,6 +108,7 @@ static void print_cells(const sp_job *job, const trn_plan *p, int64_t rank, doub
     if (train) fprintf(out, "<td>%s<td>%s", trn_zero_name(p->zero), trn_recompute_name(p->recompute));
     fprintf(out, "<td class=r>%s<td class=r>%s<td class=r>%s", sp_time(p->bound_s).text, sp_time(p->time_s).text,
             sp_time(p->expected_s).text);
+    fprintf(out, "<td class=r>%s to %s", sp_time(p->expected_low_s).text, sp_time(p->expected_high_s).text);
     if (!train) fprintf(out, "<td class=r>%s", sp_time(p->expected_ttft_s).text);
     fprintf(out, "<td class=r>%s<td class=r>%s<td style='min-width:160px;width:30%%'>",
             sp_si(p->expected_tokens_per_s).text, sp_percent(p->expected_mfu).text);
@@ -101,11 +116,17 @@ static void print_cells(const sp_job *job, const trn_plan *p, int64_t rank, doub
     fprintf(out, "<td>%s</tr>\n", trn_plan_part_name(p->bottleneck));
 }
 
-static int64_t shown(const sp_job *job) { return job->list.legal < SHOWN ? job->list.legal : SHOWN; }
+static int64_t shown(const sp_job *job)
+{
+    const int64_t most = sp_top(job, SHOWN);
+    return job->list.legal < most ? job->list.legal : most;
+}
 
 static void print_plans(const sp_job *job, FILE *out)
 {
     const bool train = job->args.job == TRN_JOB_TRAIN;
+    const int64_t count = shown(job);
+    if (!count) return;
     fputs("<h2>The plans</h2><p>Each row is the fastest variant of its degrees: microbatch, sequence parallelism, what "
           "data "
           "parallelism shares out and what is computed again are chosen to fit and to be fast. The bars show what "
@@ -119,16 +140,18 @@ static void print_plans(const sp_job *job, FILE *out)
             "<table><tr><th class=r>rank<th class=r>tp%s<th class=r>cp<th class=r>ep<th class=r>dp<th "
             "class=r>pp<th>outer<th><th class=r>microbatches",
             job->args.lnc ? ", cores<th class=r>tp, chips" : "");
-    fprintf(out, "%s<th class=r>tokens/s<th class=r>MFU<th><th>most of it</tr>\n",
-            train ? "<th>shared out<th>again<th class=r>bound<th class=r>ideal<th class=r>expected"
-                  : "<th class=r>bound<th class=r>ideal<th class=r>expected<th class=r>first token");
-    const int64_t count = shown(job);
+    fprintf(
+        out, "%s<th class=r>tokens/s<th class=r>MFU<th><th>most of it</tr>\n",
+        train ? "<th>shared out<th>again<th class=r>bound<th class=r>ideal<th class=r>expected<th class=r>four of five"
+              : "<th class=r>bound<th class=r>ideal<th class=r>expected<th "
+                "class=r>four of five<th class=r>first token");
     for (int64_t i = 0; i < count; i++) print_cells(job, &job->plan[i], i + 1, job->plan[count - 1].expected_s, out);
     close_table(out);
 }
 
 static void print_memory(const sp_job *job, FILE *out)
 {
+    if (!shown(job)) return;
     fputs("<h2>Memory</h2><p>HBM of the fullest chip; the track is all there is.</p>", out);
     sp_legend_memory(out);
     open_table(out, "memory of the plans", false);
@@ -229,6 +252,7 @@ static void print_timelines(const sp_job *job, FILE *out)
     fputs("<div class=card>", out);
     sp_layer_picture(out, job);
     fputs("</div>\n", out);
+    sp_roofline_picture(out, job);
 }
 
 static void print_scaling(const sp_job *job, FILE *out)
@@ -302,6 +326,7 @@ void sp_print_report(FILE *out, const void *context)
     app_escape(out, title);
     fprintf(out, "</h1><p class=lead>How to spread it: %s. %c%s.</p>\n", text, formats[0] - 'a' + 'A', formats + 1);
     print_facts(job, out);
+    print_notes(job, out);
     if (job->list.legal)
         print_plans(job, out);
     else
@@ -310,6 +335,8 @@ void sp_print_report(FILE *out, const void *context)
     if (job->list.legal) print_timelines(job, out);
     print_machine(job, out);
     print_scaling(job, out);
+    sp_pareto_report(out, job);
+    sp_serve_report(out, job);
     sp_sweep_report(out, job);
     sp_tornado_report(out, job);
     print_reasons(job, out);

@@ -6,8 +6,7 @@
 #include "shardplan.h"
 
 #include <stdlib.h>
-
-#include "io/hf_config.h"
+#include <string.h>
 
 enum { PLANS = 20000 }; /* that are kept; no system has so many */
 
@@ -33,7 +32,7 @@ static void keep_links(trn_topology *net, int level, int64_t size)
 }
 
 /* The same network with fewer chips: whole inner levels, part of the next; false when these chips are no part of it. */
-static bool cut(const trn_topology *net, int64_t chips, trn_topology *part)
+bool sp_part_of(const trn_topology *net, int64_t chips, trn_topology *part)
 {
     *part = *net;
     for (int l = 0; l < net->levels; l++) {
@@ -78,9 +77,9 @@ static bool scaling(sp_job *job, char *why)
         const bool last = chips >= job->net.chips;
         if (last)
             part = job->net;
-        else if (!cut(&job->net, chips, &part)) {
+        else if (!sp_part_of(&job->net, chips, &part)) {
             const int whole = job->net.chips / job->net.level[job->net.levels - 1].size;
-            if (chips < whole || !cut(&job->net, chips / whole * whole, &part)) continue;
+            if (chips < whole || !sp_part_of(&job->net, chips / whole * whole, &part)) continue;
             if (job->scales && job->scale[job->scales - 1].chips == part.chips) continue;
         }
         if (!one_size(job, &part, &job->scale[job->scales], why)) return false;
@@ -92,20 +91,58 @@ static bool scaling(sp_job *job, char *why)
 
 /* ---- the search ---- */
 
+/* Formats of the file's quantization_config, where the command line says none of weights. */
+static void take_quantised(sp_job *job)
+{
+    const hf_quantised *q = &job->config.quantised;
+    trn_plan_formats *f = &job->options.args.formats;
+    const struct {
+        hf_kind kind;
+        trn_format *format;
+        double *bits;
+    } row[] = { { HF_MLP, &f->weights, &f->weights_bits },
+                { HF_ATTENTION, &f->attention, &f->attention_bits },
+                { HF_EXPERTS, &f->experts, &f->experts_bits },
+                { HF_HEAD, &f->head, &f->head_bits } };
+    const bool given = f->weights || f->attention || f->experts || f->head;
+    for (size_t i = 0; q->any && !given && i < sizeof row / sizeof row[0]; i++) {
+        *row[i].format = q->kind[row[i].kind].format;
+        *row[i].bits = q->kind[row[i].kind].bits;
+    }
+    if (q->any && given) hf_note_in(&job->config.notes, "--format takes the place of the file's quantization_config");
+    if (q->kv.format && !f->kv) f->kv = q->kv.format, f->kv_bits = q->kv.bits;
+}
+
 /* Tokens of a sequence where nothing is said: 4096, or as many as the model takes. */
 static bool read_model(sp_job *job, char *why)
 {
-    if (!hf_config_read(job->options.config, &job->model, why)) return false;
+    hf_ask ask = job->options.ask;
+    ask.decodes = job->options.args.job == TRN_JOB_DECODE;
+    if (!hf_config_load(job->options.config, &ask, &job->config, why)) return false;
+    job->model = job->config.model;
+    take_quantised(job);
     int64_t *const length = &job->options.args.sequence, longest = job->model.longest;
     if (*length == 0) *length = longest && longest < 4096 ? longest : 4096;
     return trn_model_size_of(&job->model, &job->size, &job->error) == TRN_OK ||
            app_fail(why, "%s: %s", job->options.config, job->error.text);
 }
 
+trn_topology sp_whole_net(const sp_job *job)
+{
+    const sp_options *o = &job->options;
+    return o->network.loaded ? o->network.net
+           : o->instance     ? sp_instance_net(o->instance)
+                             : trn_topology_preset(o->system, o->preset);
+}
+
 static bool build_network(sp_job *job, char *why)
 {
     const sp_options *o = &job->options;
-    trn_topology all = o->network.loaded ? o->network.net : trn_topology_preset(o->system, o->preset);
+    const int64_t chips = o->chips || !o->instance ? o->chips : sp_instance_chips(o->instance);
+    trn_topology all = sp_whole_net(job);
+    if (o->instance && (o->preset || o->chips > sp_instance_chips(o->instance)))
+        return app_fail(why, "%s: this instance has %d chip%s", o->preset ? "--preset" : "--chips",
+                        sp_instance_chips(o->instance), sp_instance_chips(o->instance) > 1 ? "s" : "");
     if (all.chips == 0)
         return app_fail(why, "--preset %s: %s has no such preset", o->preset, trn_system_name(o->system));
     if (o->network.loaded && all.system >= TRN_SYSTEM_COUNT)
@@ -114,11 +151,16 @@ static bool build_network(sp_job *job, char *why)
                         "for instance",
                         all.name);
     if (!app_network_break(&o->network, &all, why)) return false;
-    if (all.faults && (o->chips || o->scaling))
+    if (all.faults && (chips || o->scaling))
         return app_refuse(why, "--chips and --scaling are for networks where nothing is down or slow");
+    if (all.faults && (sp_pareto_asked(o) || o->serving.prefill_chips))
+        return app_refuse(why, "--pareto, targets and --prefill-chips are for networks where nothing is down or slow");
     job->net = all;
-    return !o->chips || cut(&all, o->chips, &job->net) ||
-           app_fail(why, "--chips %lld: no part of %s (%d chips)", (long long)o->chips, all.name, all.chips);
+    if (chips > all.chips)
+        return app_fail(why, "--chips %lld: %s has %d; --topology takes a file that describes a larger network",
+                        (long long)chips, all.name, all.chips);
+    return !chips || sp_part_of(&all, chips, &job->net) ||
+           app_fail(why, "--chips %lld: no part of %s (%d chips)", (long long)chips, all.name, all.chips);
 }
 
 /* What nccom-test printed is taken to be an all_reduce over all of the network, where it does not say. */
@@ -153,17 +195,23 @@ static void scale(sp_job *job)
 
 bool sp_settle(sp_job *job, char *why)
 {
+    const sp_options *o = &job->options;
     if (!build_network(job, why)) return false;
     scale(job);
     job->args = job->options.args;
     job->args.system = &job->own.system;
     job->args.calibration = &job->options.calibration.now;
+    job->args.ignore_groups = job->args.ignore_groups || sp_instance_any_group(o->instance);
     job->args.model = &job->model;
     job->args.net = &job->net;
     job->args.error = &job->error;
     const int each = job->model.tables ? 1024 : job->args.job == TRN_JOB_TRAIN ? 4 : 1;
     if (job->args.batch == 0) job->args.batch = (int64_t)job->net.chips * each;
-    return true;
+    const int64_t answer = o->serving.rates ? o->serving.answer : 0, room = job->args.sequence - answer;
+    if (job->args.prompt == 0) job->args.prompt = room > 0 ? room : 1;
+    if (!answer || job->args.prompt <= room) return true;
+    return app_fail(why, "--arrivals: a prompt of %lld and an answer of %lld tokens are more than --seq %lld",
+                    (long long)job->args.prompt, (long long)answer, (long long)job->args.sequence);
 }
 
 bool sp_search(sp_job *job, char *why)
@@ -172,7 +220,8 @@ bool sp_search(sp_job *job, char *why)
     if (!read_model(job, why) || !sp_settle(job, why) || !calibrate(job, why)) return false;
     job->plan = app_resize(NULL, PLANS, sizeof *job->plan);
     if (trn_plan_search(&job->args, job->plan, PLANS, &job->list) != TRN_OK) return app_refuse(why, job->error.text);
-    return (!o->scaling || scaling(job, why)) && (!o->sweep.values || sp_sweep_run(job, why)) &&
+    return (!o->scaling || scaling(job, why)) && (!sp_pareto_asked(o) || sp_pareto_run(job, why)) &&
+           (!o->serving.rates || sp_serve_run(job, why)) && (!o->sweep.values || sp_sweep_run(job, why)) &&
            (!o->tornado || sp_tornado_run(job, why));
 }
 
@@ -181,5 +230,6 @@ void sp_free(sp_job *job)
     free(job->plan);
     free(job->row);
     free(job->swing);
+    free(job->point);
     app_calibration_free(&job->options.calibration);
 }

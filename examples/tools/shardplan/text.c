@@ -132,6 +132,8 @@ void sp_describe_formats(const sp_job *job, char *text, size_t size)
                  job->args.job == TRN_JOB_DECODE ? "; no speculative decoding" : "");
 }
 
+int64_t sp_top(const sp_job *job, int64_t usual) { return job->options.top < 0 ? usual : job->options.top; }
+
 /* How many plans fell for the same sentence as plan i; 0 when an earlier one has told it. */
 int64_t sp_told_by(const sp_job *job, int64_t i)
 {
@@ -156,6 +158,13 @@ static void choose_colours(FILE *out)
     plain = colour ? "\033[0m" : "";
 }
 
+static void print_notes(const sp_job *job, FILE *out)
+{
+    sp_notes notes;
+    sp_notes_of(job, &notes);
+    for (int i = 0; i < notes.count; i++) app_say(out, "  note: %s\n", notes.text[i]);
+}
+
 static void print_head(const sp_job *job, FILE *out)
 {
     char text[256];
@@ -177,6 +186,7 @@ static void print_head(const sp_job *job, FILE *out)
     app_say(out, "%s: %s chips; %s\n", job->net.name, sp_count(job->net.chips).text, text);
     sp_describe_formats(job, text, sizeof text);
     fprintf(out, "%s\n", text);
+    print_notes(job, out);
     fprintf(out, "%s sets of degrees, %s legal; %s variants\n", sp_count(job->list.found).text,
             sp_count(job->list.legal).text, sp_count(job->list.tried).text);
 }
@@ -208,7 +218,7 @@ static void print_table(const sp_job *job, FILE *out)
     fprintf(out, train ? "  zero       recompute      bound     ideal  expected"
                        : "     bound     ideal  expected     first");
     fprintf(out, "  tokens/s     MFU        HBM  most of it%s\n", plain);
-    for (int64_t i = 0; i < job->list.kept && i < job->options.top && job->plan[i].legal; i++)
+    for (int64_t i = 0; i < job->list.kept && i < sp_top(job, 10) && job->plan[i].legal; i++)
         print_row(job, &job->plan[i], i + 1, out);
 }
 
@@ -280,7 +290,7 @@ static void print_best(const sp_job *job, FILE *out)
 
 static void print_why(const sp_job *job, FILE *out)
 {
-    const int64_t most = job->options.top > 40 ? job->options.top : 40;
+    const int64_t most = sp_top(job, 10) > 40 ? sp_top(job, 10) : 40;
     int64_t shown = 0;
     fprintf(out, "\n%swhy not%s\n", bold, plain);
     for (int64_t i = job->list.legal; i < job->list.kept; i++) {
@@ -330,6 +340,8 @@ void sp_print_text(FILE *out, const sp_job *job)
     print_best(job, out);
     if (job->options.why) print_why(job, out);
     if (job->options.scaling) print_scaling(job, out);
+    if (sp_pareto_asked(&job->options)) sp_pareto_print(out, job);
+    if (job->options.serving.rates) sp_serve_print(out, job);
     if (job->options.sweep.values) sp_sweep_print(out, job);
     if (job->options.tornado) sp_tornado_print(out, job);
     fprintf(out,
