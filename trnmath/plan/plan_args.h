@@ -127,10 +127,13 @@ TRN_API trn_plan_formats trn_plan_formats_default(const trn_plan_formats *asked,
     X(product_start_s, 0, "s", "per product with weights: 0 = DMA of the next begins during the last")                 \
     X(optimizer_states, 2, "states", "per parameter: Adam's two moments")                                              \
     X(tensor_share, 0.46, "share", "expected of TensorE's cycles in products: ten published training runs on trn1")    \
-    X(hbm_share, 0.85, "share", "expected of HBM's rate reading weights and caches: published times of a token")       \
-    X(kernel_s, 19e-6, "s", "expected floor of an operation of a layer: published times of a token, 32 to 126 layers") \
+    X(hbm_share, 0.8, "share", "expected of HBM's rate reading weights and caches: published times of a token")        \
+    X(kernel_s, 15e-6, "s", "expected floor of an operation of a layer: published times of a token, 32 to 126 layers") \
     X(layer_kernels, 2, "kernels", "expected in a layer beside products and attention: norms, rotation, activation")   \
-    X(spread, 1.25, "times", "four of five published times lie within expected / spread to expected x spread")         \
+    X(spread, 1.2, "times", "the range of a dense token, four of five; other classes of evidence move with it")        \
+    X(bucket_tokens, 128, "tokens", "least prompt that graphs are compiled for; twice, 4 times, ... as many are others")  \
+    X(first_s, 5e-3, "s", "expected of a first token beside its pass: the host, the sampling of a prompt")             \
+    X(score_passes, 0, "passes", "of F32 scores over HBM in a prompt's attention; 0 = fused, as since SDK 2.19")        \
     X(convert_passes, 0, "passes", "of VectorE over weights that products do not take as stored; 0 = DMA converts them")
 
 typedef struct trn_plan_assumptions {
@@ -246,6 +249,8 @@ typedef struct trn_plan {
     trn_plan_time expected;                   /* the parts of expected_s */
     trn_plan_part bottleneck;                 /* the largest part of the expected time */
     trn_algorithm tp_algorithm, dp_algorithm; /* of the largest collective; AUTO when there is none */
+    double expected_ttft_low_s, expected_ttft_high_s;
+    trn_evidence_class evidence, ttft_evidence; /* what the ranges are from */
 } trn_plan;
 
 /* ---- the question ---- */
@@ -279,6 +284,7 @@ typedef struct trn_plan_args {
     trn_error *error;
     bool kv_pool;   /* decode: KV caches that do not fit may lie once in the memory of all of tp's chips */
     bool pad_heads; /* where tp does not divide the heads, zeros make more of them */
+    int64_t prompts; /* decode, prefill: of one replica that a pass to the first token takes together; 0 = 1 */
 } trn_plan_args;
 
 #if TRNI_BODIES

@@ -106,10 +106,11 @@ TRNI_DRIVER trn_status trni_plan_check_choices(const trn_plan_args *a)
         if (a->degree[i] < 0)
             return trni_fail(a->error, TRN_EINVAL, "degree of %s is %d", trn_plan_axis_name((trn_plan_axis)i),
                              a->degree[i]);
-    if (a->microbatch < 0 || a->microbatch > (INT64_C(1) << 32) || a->max_pp < 0 || a->prompt < 0)
+    if (a->microbatch < 0 || a->microbatch > (INT64_C(1) << 32) || a->max_pp < 0 || a->prompt < 0 || a->prompts < 0 ||
+        a->prompts > (INT64_C(1) << 32))
         return trni_fail(a->error, TRN_EINVAL,
-                         "microbatch %lld, prompt %lld and max_pp %d must not be negative, nor beyond 2^32",
-                         (long long)a->microbatch, (long long)a->prompt, a->max_pp);
+                         "microbatch %lld, prompt %lld, prompts %lld and max_pp %d must not be negative, nor beyond 2^32",
+                         (long long)a->microbatch, (long long)a->prompt, (long long)a->prompts, a->max_pp);
     return TRN_OK;
 }
 
@@ -163,12 +164,13 @@ TRNI_DRIVER trn_status trni_plan_check_args(const trn_plan_args *a)
         return trni_fail(a->error, TRN_EINVAL, "batch is %lld and sequence %lld; both begin at 1 and end at 2^32",
                          (long long)a->batch, (long long)a->sequence);
     const double length = (double)(a->prompt > a->sequence ? a->prompt : a->sequence);
-    if ((double)a->batch * length > TRNI_PLAN_TOKENS)
+    const int64_t most = a->prompts > a->batch ? a->prompts : a->batch;
+    if ((double)most * length > TRNI_PLAN_TOKENS)
         return trni_fail(a->error, TRN_ELIMIT, "batch %lld of %.0f tokens is more than 2^40 tokens in a step",
-                         (long long)a->batch, length);
+                         (long long)most, length);
     status = trni_plan_check_choices(a);
     if (status == TRN_OK) status = trni_plan_check_assumptions(a);
-    if (status == TRN_OK) status = trni_plan_check_routing(a, (double)a->batch * length);
+    if (status == TRN_OK) status = trni_plan_check_routing(a, (double)most * length);
     if (status == TRN_OK) status = trni_plan_check_formats(a);
     return status;
 }
@@ -455,6 +457,7 @@ TRNI_FN void trni_plan_collective_lines(trni_plan_work *w, const trni_plan_place
     args.chips = w->chips;
     args.ranks_per_chip = row->ranks_per_chip;
     args.calibration = w->a.calibration;
+    args.in_graph = true;
     args.error = w->a.error;
     if (row->op == TRN_PERMUTE) { /* down the pipeline: the last stage sends to nobody */
         for (int i = 0; i < args.count; i++) target[i] = i + 1 < args.count ? i + 1 : -1;

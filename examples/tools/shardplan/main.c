@@ -137,6 +137,8 @@ static const app_option option[] = {
       APP_TAKES_INT64(sp_options, args.sequence, 1, LARGEST) },
     { "--prompt", "N", "decode: tokens of a prompt, for the first token (default: --seq)",
       APP_TAKES_INT64(sp_options, args.prompt, 1, LARGEST) },
+    { "--together", "N", "decode, prefill: prompts of a replica that one pass to the first token takes (default 1)",
+      APP_TAKES_INT64(sp_options, args.prompts, 1, LARGEST) },
     { "--precision", "NAME",
       "autocast (default): bfloat16, but gradients, optimizer states and a copy of\n"
       "the weights float32; bf16: all of it bfloat16; fp32: all of it float32",
