@@ -61,6 +61,7 @@ typedef struct trn_cost {
     bool single_step; /* a mesh's all-reduce in one step */
     char bottleneck[64];
     trn_evidence_class evidence; /* what the range is from */
+    double graph_s;              /* of expected_s: what steps take more in a graph; AUTO does not look at it */
 } trn_cost;
 
 /* What AUTO compares for these arguments, each eligible; list has room for TRN_ALGORITHM_COUNT. 0 when they are
@@ -266,15 +267,15 @@ TRNI_FN void trni_cost_answer(const trni_layout *l, const trni_pick *c, trn_cost
     cost->dma_s = t->dma_s * bytes;
     cost->time_s = trni_times_of(t, bytes);
     cost->lower_bound_s = bytes * bound.slope_s > bound.latency_s ? bytes * bound.slope_s : bound.latency_s;
-    const double graph = l->ask->in_graph ? t->steps * l->calibration.graph_s : 0; /* whatever AUTO takes */
-    cost->expected_s = fmax(cost->time_s, trni_expected_s(l, t, bytes) + graph);
+    cost->graph_s = l->ask->in_graph ? t->steps * l->calibration.graph_s : 0;
+    cost->expected_s = trni_expected_s(l, t, bytes) + cost->graph_s;
     cost->evidence = trni_collective_evidence(l->ask);
     const double usual = trn_calibration_default().spread;
     const double spread = trni_evidence_spread(cost->evidence, l->calibration.spread, usual);
     cost->expected_low_s = fmax(cost->time_s, cost->expected_s / spread);
     cost->expected_high_s = cost->expected_s * spread;
     cost->launch_s = trni_launch_s(l);
-    cost->expected_latency_s = trni_expected_latency_s(l, t) + graph;
+    cost->expected_latency_s = trni_expected_latency_s(l, t) + cost->graph_s;
     cost->expected_link_s = t->expected_link_s * bytes;
     cost->expected_memory_s = t->expected_memory_s * bytes;
     if (cost->time_s > 0) cost->bytes_per_s = bytes / cost->time_s;

@@ -35,6 +35,7 @@ typedef struct trni_plan_line {
     trn_algorithm algorithm;
     double latency_s, slope; /* seconds a byte */
     double expected_latency_s, expected_slope;
+    double graph_s; /* beside the expected latency, whatever is chosen */
 } trni_plan_line;
 
 /* What a line gives for so many bytes. */
@@ -420,7 +421,8 @@ TRNI_FN bool trni_plan_collective_line(trni_plan_work *w, const trn_collective_a
     line->algorithm = args->algorithm;
     line->latency_s = cost.latency_s;
     line->slope = (cost.time_s - cost.latency_s) / (double)args->bytes;
-    line->expected_latency_s = cost.expected_latency_s;
+    line->expected_latency_s = cost.expected_latency_s - cost.graph_s;
+    line->graph_s = cost.graph_s;
     line->expected_slope = (cost.expected_s - cost.expected_latency_s) / (double)args->bytes;
     if (row->lines && line[-1].algorithm == line->algorithm && fabs(line[-1].latency_s - line->latency_s) <= 1e-12)
         return true;
@@ -514,12 +516,15 @@ TRNI_FN trni_plan_seconds trni_plan_row_time(const trni_plan_collective_row *row
                                              trn_algorithm *algorithm)
 {
     trni_plan_seconds best = { 0, 0 };
+    int chosen = 0;
     for (int i = 0; i < row->lines; i++) {
         const trni_plan_seconds t = trni_plan_line_time(&row->line[i], bytes);
         if (i > 0 && t.expected_s >= best.expected_s) continue;
         best = t;
-        if (algorithm) *algorithm = row->line[i].algorithm;
+        chosen = i;
     }
+    if (algorithm && row->lines) *algorithm = row->line[chosen].algorithm;
+    if (row->lines) best.expected_s += row->line[chosen].graph_s;
     return best;
 }
 

@@ -10,6 +10,7 @@
  *     report.c      the HTML page
  *     published.c   what the vendor's pages print, beside what is expected
  *     picture.c     its pictures: bars, curves, SVG of the library
+ *     calibrate.c   what was measured, and which numbers agree with it
  *     whatif.h      what if a number were another one; money and energy (knob.c, sweep.c, tornado.c, cost.c)
  *
  * Data goes to standard output, everything else to standard error.
@@ -24,7 +25,7 @@
 
 #include <trnmath/trn_plan.h>
 
-enum { SP_SCALES = 40 };
+enum { SP_SCALES = 40, SP_MEASURED = 32 };
 
 /* ---- options ---- */
 
@@ -41,6 +42,8 @@ typedef struct sp_options {
     double factor[SP_FACTORS]; /* of the network's and the chips' own rates and times */
     sp_price price;
     app_calibration calibration;
+    const char *measured[SP_MEASURED]; /* --calibrate */
+    int measureds;
     trn_plan_args args; /* all that the command line says about the job */
 } sp_options;
 
@@ -75,10 +78,17 @@ typedef struct sp_job {
         trn_server_spec server;
         trn_system_spec system;
     } own;
+    app_table served; /* measured, before and after: rows of serving benchmarks and profiles */
+    trn_plan_assumptions before;
     trn_error error;
 } sp_job;
 
 bool sp_search(sp_job *job, char *why);
+/* Numbers of a calibration file that are the planner's; --assume comes first. */
+bool sp_planned(sp_options *o, char *why);
+/* Fits to all that --calibrate names; then tells what changed. */
+bool sp_calibrate(sp_job *job, char *why);
+void sp_print_calibrated(FILE *out, const sp_job *job);
 /* The network and the arguments, of options and model. */
 bool sp_settle(sp_job *job, char *why);
 void sp_free(sp_job *job);

@@ -344,10 +344,7 @@ static void print_scaling(const sp_job *job, FILE *out)
 void sp_print_text(FILE *out, const sp_job *job)
 {
     choose_colours(out);
-    if (job->options.calibration.measured) {
-        app_calibration_print(out, &job->options.calibration);
-        fputc('\n', out);
-    }
+    if (job->options.measureds) sp_print_calibrated(out, job);
     print_head(job, out);
     print_table(job, out);
     print_best(job, out);
