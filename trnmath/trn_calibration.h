@@ -90,8 +90,8 @@ TRN_API trn_release trn_release_from_name(const char *name);
     X(rings, 0, 1, "flag", TRN_FITTED,                                                                                 \
       "AUTO takes rings and hierarchies of rings only: 32 ranks take 31 steps in the older samples, 2 in the newer")   \
     X(graph_s, 2.8e-6, 2.8e-6, "s", TRN_FITTED,                                                                        \
-      "more for a step inside a compiled graph or kernel than in nccom-test: one number for two profiles, of 64 ranks " \
-      "of Trainium2 (4 steps) and of 4 of Trainium3 (1); a third, of all_gather_v, was not fitted")                    \
+      "more for a step in a compiled graph or kernel than in nccom-test: one number for two profiles, 64 ranks of "    \
+      "Trainium2 (4 steps) and 4 of Trainium3 (1); a third, of all_gather_v, was not fitted")                          \
     X(spread, 1.3, 1.3, "times", TRN_FITTED,                                                                           \
       "four of five published times from 1 MiB lie within expected / spread to expected x spread; those of other "     \
       "classes further or nearer (machine/evidence.h), and move with it")

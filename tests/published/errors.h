@@ -224,7 +224,8 @@ typedef struct published_tally {
     double furthest;
 } published_tally;
 
-static inline published_tally published_count(const published_error *e, int count, trn_evidence_class kind, double times)
+static inline published_tally published_count(const published_error *e, int count, trn_evidence_class kind,
+                                              double times)
 {
     published_tally t = { 0, 0, 0, 0, 0, 1 };
     for (int i = 0; i < count; i++) {

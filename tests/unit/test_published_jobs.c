@@ -65,6 +65,15 @@ static void ranges(void **state)
         if (!(spread <= told.spread && told.spread < 1.05 * spread))
             fail_msg("%s: rows give %.3f, the header says %.3f", told.name, spread, told.spread);
     }
+    static const trn_evidence_class counted[] = { TRN_EVIDENCE_DENSE, TRN_EVIDENCE_MIXTURE, TRN_EVIDENCE_FIRST };
+    for (size_t k = 0; k < sizeof counted / sizeof counted[0]; k++) {
+        int of[2] = { 0, 0 };
+        char where[80];
+        for (int i = 0; i < count; i++)
+            if (e[i].kind == counted[k]) of[published_jobs[e[i].row].system == TRN_TRN2_48XLARGE]++;
+        snprintf(where, sizeof where, "%d of Trainium1, %d of Trainium2", of[0], of[1]);
+        assert_string_equal(trn_evidence_of(counted[k]).where, where);
+    }
     assert_string_equal(trn_evidence_of(TRN_EVIDENCE_COUNT).name, trn_evidence_of(TRN_EVIDENCE_OTHER).name);
 }
 
@@ -89,8 +98,9 @@ static void spreads(void **state)
         }
     }
     const trn_topology net = trn_topology_of(TRN_TRN3_GEN1_ULTRASERVER);
-    trn_plan_args a = { .model = &published_llama3_70b, .net = &net, .job = TRN_JOB_DECODE, .batch = 64,
-                        .sequence = 4096 };
+    trn_plan_args a = {
+        .model = &published_llama3_70b, .net = &net, .job = TRN_JOB_DECODE, .batch = 64, .sequence = 4096
+    };
     trn_plan p = { .tp = 16, .cp = 1, .ep = 1, .dp = 4, .pp = 1 };
     assert_int_equal(trn_plan_evaluate(&a, &p), TRN_OK);
     assert_int_equal(p.evidence, TRN_EVIDENCE_OTHER);
@@ -103,8 +113,9 @@ static void firsts(void **state)
     (void)state;
     const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
     static const int64_t same[][2] = { { 1, 128 }, { 100, 128 }, { 129, 256 }, { 1500, 2048 }, { 2049, 3000 } };
-    trn_plan_args a = { .model = &published_llama3_8b, .net = &net, .job = TRN_JOB_DECODE, .batch = 16,
-                        .sequence = 3000 };
+    trn_plan_args a = {
+        .model = &published_llama3_8b, .net = &net, .job = TRN_JOB_DECODE, .batch = 16, .sequence = 3000
+    };
     trn_plan p = { .tp = 16, .cp = 1, .ep = 1, .dp = 1, .pp = 1 }, q = p;
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         a.prompt = same[i][0];
@@ -203,10 +214,8 @@ static void operations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows),   cmocka_unit_test(ranges),
-        cmocka_unit_test(spreads), cmocka_unit_test(firsts),
-        cmocka_unit_test(padded),
-        cmocka_unit_test(operations),
+        cmocka_unit_test(rows),   cmocka_unit_test(ranges), cmocka_unit_test(spreads),
+        cmocka_unit_test(firsts), cmocka_unit_test(padded), cmocka_unit_test(operations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,9 +131,10 @@ TRN_API trn_plan_formats trn_plan_formats_default(const trn_plan_formats *asked,
     X(kernel_s, 15e-6, "s", "expected floor of an operation of a layer: published times of a token, 32 to 126 layers") \
     X(layer_kernels, 2, "kernels", "expected in a layer beside products and attention: norms, rotation, activation")   \
     X(spread, 1.2, "times", "the range of a dense token, four of five; other classes of evidence move with it")        \
-    X(bucket_tokens, 128, "tokens", "least prompt that graphs are compiled for; twice, 4 times, ... as many are others")  \
+    X(bucket_tokens, 128, "tokens",                                                                                    \
+      "least prompt that graphs are compiled for; twice, 4 times, ... as many are others")                             \
     X(first_s, 5e-3, "s", "expected of a first token beside its pass: the host, the sampling of a prompt")             \
-    X(score_passes, 0, "passes", "of F32 scores over HBM in a prompt's attention; 0 = fused, as since SDK 2.19")        \
+    X(score_passes, 0, "passes", "of F32 scores over HBM in a prompt's attention; 0 = fused, as since SDK 2.19")       \
     X(convert_passes, 0, "passes", "of VectorE over weights that products do not take as stored; 0 = DMA converts them")
 
 typedef struct trn_plan_assumptions {
@@ -282,8 +283,8 @@ typedef struct trn_plan_args {
     int max_pp;                 /* 0 = 64 */
     bool no_sp;                 /* no sequence parallelism; by default every plan has it whose tokens tp divides */
     trn_error *error;
-    bool kv_pool;   /* decode: KV caches that do not fit may lie once in the memory of all of tp's chips */
-    bool pad_heads; /* where tp does not divide the heads, zeros make more of them */
+    bool kv_pool;    /* decode: KV caches that do not fit may lie once in the memory of all of tp's chips */
+    bool pad_heads;  /* where tp does not divide the heads, zeros make more of them */
     int64_t prompts; /* decode, prefill: of one replica that a pass to the first token takes together; 0 = 1 */
 } trn_plan_args;
 

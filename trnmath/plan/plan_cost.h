@@ -109,9 +109,10 @@ TRNI_DRIVER trn_status trni_plan_check_choices(const trn_plan_args *a)
                              a->degree[i]);
     if (a->microbatch < 0 || a->microbatch > (INT64_C(1) << 32) || a->max_pp < 0 || a->prompt < 0 || a->prompts < 0 ||
         a->prompts > (INT64_C(1) << 32))
-        return trni_fail(a->error, TRN_EINVAL,
-                         "microbatch %lld, prompt %lld, prompts %lld and max_pp %d must not be negative, nor beyond 2^32",
-                         (long long)a->microbatch, (long long)a->prompt, (long long)a->prompts, a->max_pp);
+        return trni_fail(
+            a->error, TRN_EINVAL,
+            "microbatch %lld, prompt %lld, prompts %lld and max_pp %d must not be negative, nor beyond 2^32",
+            (long long)a->microbatch, (long long)a->prompt, (long long)a->prompts, a->max_pp);
     return TRN_OK;
 }
 

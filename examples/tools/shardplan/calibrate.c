@@ -16,7 +16,9 @@
 static const struct {
     const char *name;
     double low, high;
-} moved[] = { { "tensor_share", 0.02, 1 }, { "hbm_share", 0.02, 1 }, { "kernel_s", 1e-7, 1e-3 }, { "first_s", 1e-6, 10 } };
+} moved[] = {
+    { "tensor_share", 0.02, 1 }, { "hbm_share", 0.02, 1 }, { "kernel_s", 1e-7, 1e-3 }, { "first_s", 1e-6, 10 }
+};
 enum { MOVED = sizeof moved / sizeof moved[0] };
 
 /* One measured time: of a token, or of a first token. */

@@ -104,13 +104,13 @@ typedef struct sp_text {
     char text[64];
 } sp_text;
 
-sp_text sp_time(double seconds);  /* "26.4 ms" */
-sp_text sp_bytes(double bytes);   /* "91.5 GiB" */
-sp_text sp_si(double value);      /* "70.6 G" */
-sp_text sp_count(int64_t value);  /* "400,000" */
-sp_text sp_percent(double share); /* "86.5 %" */
+sp_text sp_time(double seconds);            /* "26.4 ms" */
+sp_text sp_bytes(double bytes);             /* "91.5 GiB" */
+sp_text sp_si(double value);                /* "70.6 G" */
+sp_text sp_count(int64_t value);            /* "400,000" */
+sp_text sp_percent(double share);           /* "86.5 %" */
 sp_text sp_evidence(trn_evidence_class of); /* "5 published rows: wide, mixture, a token" */
-int sp_tp(const trn_plan *plan);  /* as it is counted: in chips, or with --lnc in logical cores */
+int sp_tp(const trn_plan *plan);            /* as it is counted: in chips, or with --lnc in logical cores */
 sp_text sp_tp_chips(const sp_job *job, const trn_plan *plan); /* "16", or "1/2": two replicas share a chip */
 sp_text sp_degrees(const trn_plan *plan);                     /* "tp 8, dp 4, pp 2": those above 1 */
 bool sp_has_cache(const sp_job *job);           /* of keys and values, or states: encoders and recommenders have none */

@@ -73,8 +73,8 @@ bool app_calibration_load(app_calibration *c, const char *path, char *why)
         return app_refuse(why, strncmp(sentence, path, named - 2) == 0 ? sentence + named : sentence);
     }
     const trn_status status = trn_calibration_load((const char *)map.bytes, map.size, &c->now, &error);
-    const bool ok = status == TRN_OK ? load_planned(c, (const char *)map.bytes, map.size, why)
-                                     : app_refuse(why, error.text);
+    const bool ok =
+        status == TRN_OK ? load_planned(c, (const char *)map.bytes, map.size, why) : app_refuse(why, error.text);
     io_map_close(&map);
     c->loaded = path;
     return ok;

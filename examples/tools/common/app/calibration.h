@@ -23,11 +23,11 @@ enum { APP_PLANNED = 32 };
 
 typedef struct app_calibration {
     trn_release release;
-    trn_calibration now;  /* what is to be used */
-    const char *loaded;   /* the file that it is from */
-    const char *measured; /* nccom-test's output, to be fitted */
-    app_table table;      /* after a fit: one row for each size, before and after */
-    char written[512];    /* after a fit: the file that holds the numbers */
+    trn_calibration now;              /* what is to be used */
+    const char *loaded;               /* the file that it is from */
+    const char *measured;             /* nccom-test's output, to be fitted */
+    app_table table;                  /* after a fit: one row for each size, before and after */
+    char written[512];                /* after a fit: the file that holds the numbers */
     app_planned planned[APP_PLANNED]; /* that the file has, and that a fit adds */
     int planneds;
 } app_calibration;

@@ -58,8 +58,10 @@ IO_FN double io_measured_either(double a, double b) { return isnan(a) ? b : a; }
 IO_FN void io_measured_vllm(const cJSON *j, io_measured *m)
 {
     const double done = io_measured_number(j, "completed");
-    m->ttft_s = 1e-3 * io_measured_either(io_measured_number(j, "median_ttft_ms"), io_measured_number(j, "mean_ttft_ms"));
-    m->tpot_s = 1e-3 * io_measured_either(io_measured_number(j, "median_tpot_ms"), io_measured_number(j, "mean_tpot_ms"));
+    m->ttft_s =
+        1e-3 * io_measured_either(io_measured_number(j, "median_ttft_ms"), io_measured_number(j, "mean_ttft_ms"));
+    m->tpot_s =
+        1e-3 * io_measured_either(io_measured_number(j, "median_tpot_ms"), io_measured_number(j, "mean_tpot_ms"));
     m->concurrency = io_measured_number(j, "max_concurrency");
     m->prompt = io_measured_number(j, "total_input_tokens") / done;
     m->answer = io_measured_number(j, "total_output_tokens") / done;
@@ -200,8 +202,8 @@ IO_FN bool io_measured_columns(const char *text, const char *end, const char *pa
 /* What is no number became NAN on its way: it is 0 from here on. A time has to be one. */
 IO_FN bool io_measured_settle(io_measured *m, const char *path, char *why)
 {
-    double *all[] = { &m->concurrency, &m->prompt, &m->answer,    &m->ttft_s, &m->tpot_s,
-                      &m->hbm_bytes,   &m->dma_s,  &m->used, &m->active };
+    double *all[] = { &m->concurrency, &m->prompt, &m->answer, &m->ttft_s, &m->tpot_s,
+                      &m->hbm_bytes,   &m->dma_s,  &m->used,   &m->active };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (!(*all[i] > 0 && *all[i] < 1e18)) *all[i] = 0;
     if (m->kind == IO_MEASURED_SERVING && !(m->ttft_s > 0 && m->ttft_s < 1e4) && !(m->tpot_s > 0 && m->tpot_s < 1e4))
@@ -211,8 +213,10 @@ IO_FN bool io_measured_settle(io_measured *m, const char *path, char *why)
                        "a summary without hbm_read_bytes, hbm_write_bytes and dma_active_time, and without "
                        "hfu_estimated_percent and tensor_engine_active_time_percent");
     if (m->used > 1 || m->active > 1)
-        return io_fail(why, path, "hfu_estimated_percent %g, tensor_engine_active_time_percent %g: expected shares, "
-                       "0 to 1", m->used, m->active);
+        return io_fail(why, path,
+                       "hfu_estimated_percent %g, tensor_engine_active_time_percent %g: expected shares, "
+                       "0 to 1",
+                       m->used, m->active);
     return true;
 }
 
@@ -231,8 +235,8 @@ IO_FN bool io_measured_parse(const char *text, size_t size, const char *path, io
     }
     const char *line = io_measured_end(text, end);
     for (const char *at = text; size && *text != '{' && at + 10 <= line; at++)
-        if (memcmp(at, "total_time", 10) == 0) return io_measured_columns(text, end, path, m, why) &&
-                                                      io_measured_settle(m, path, why);
+        if (memcmp(at, "total_time", 10) == 0)
+            return io_measured_columns(text, end, path, m, why) && io_measured_settle(m, path, why);
     return m->kind == IO_MEASURED_OTHER || io_measured_settle(m, path, why);
 }
 
