@@ -211,11 +211,42 @@ static void operations(void **state)
     }
 }
 
+/* Experts that chance wakes: k of E by one token, nearly all by many, half of them where half are here; of a mixture's
+ * first token each is a block of its own: gate and up, their function, down. */
+static void awake(void **state)
+{
+    static const struct {
+        double tokens;
+        int64_t here;
+        double count; /* 128 (1 - (1 - 8 / 128)^tokens) */
+    } row[] = { { 1, 128, 8 }, { 8, 128, 51.6199 }, { 4, 64, 25.81 }, { 4096, 128, 128 }, { 0.5, 128, 4 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        const trni_plan_slice s = {
+            .model = &published_qwen3_30b, .tokens = row[i].tokens, .routed = 8 * row[i].tokens, .experts = row[i].here
+        };
+        assert_true(fabs(trni_plan_awake(&s) - row[i].count) < 1e-3);
+    }
+    for (int i = 0; i < PUBLISHED_JOBS; i++) {
+        const published_job *job = &published_jobs[i];
+        if (job->model != &published_qwen3_30b) continue;
+        const trn_topology net = published_job_net(job);
+        trn_plan_args a = published_job_ask(job, &net);
+        trn_plan p = published_job_plan(job), none = p;
+        a.assumptions.kernel_s = 3600;
+        assert_int_equal(trn_plan_evaluate(&a, &p), TRN_OK);
+        a.assumptions.kernel_s = -1;
+        assert_int_equal(trn_plan_evaluate(&a, &none), TRN_OK);
+        const double count = (p.expected_ttft_s - none.expected_ttft_s) / 3600;
+        if (fabs(count - (48 * (2 + 1 + 2 + 1 + 128 * 3) + 1)) > 0.01) fail_msg("%.3f operations", count);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows),   cmocka_unit_test(ranges), cmocka_unit_test(spreads),
-        cmocka_unit_test(firsts), cmocka_unit_test(padded), cmocka_unit_test(operations),
+        cmocka_unit_test(rows),   cmocka_unit_test(ranges),     cmocka_unit_test(spreads), cmocka_unit_test(firsts),
+        cmocka_unit_test(padded), cmocka_unit_test(operations), cmocka_unit_test(awake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
