@@ -247,7 +247,9 @@ refuses "--topology: trn2.48xlarge names no system, and a plan needs its chips: 
 refuses "--topology excludes --system: one network at a time" "$small" --topology custom.txt --system trn2.48xlarge
 
 # The whole of the largest system.
-works "$small" --system trn1-ultracluster --batch 30000 --scaling --top 1 --html page.html
+works "$small" --system trn1-ultracluster --batch 30000 --top 1
+says "trn1-ultracluster: 30,000 chips"
+works "$small" --system trn1-ultracluster --batch 30000 --job decode --scaling --top 1 --html page.html
 says "   30,000    30,000 "
 [ "$(grep -c '<svg class="chart w0"' page.html)" = 4 ] || fail "page.html has not three curves and a roofline"
 works "$large" --system project-rainier --batch 400000 --seq 8192 --top 1

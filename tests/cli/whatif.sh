@@ -33,6 +33,8 @@ refuses "--price-hour x: expected a number from 0 to 1e+15" "$small" --price-hou
 refuses "--watts -1: expected a number from 0 to 1e+15" "$small" --watts -1
 
 refuses "--pareto, --ttft-below, --tpot-below and --arrivals are for --job decode" "$small" --pareto
+refuses "--pareto, targets and --prefill-chips are for networks where nothing is down or slow" "$small" --job decode \
+    --pareto --down "chip 3"
 refuses "--tpot-below 3h: expected a time such as 20ms or 1.5s" "$small" --job decode --tpot-below 3h
 refuses "--sweep, --tornado, --arrivals and --pareto or a target exclude each other: one table at a time" \
     "$small" --job decode --pareto --sweep batch=1,2
@@ -104,11 +106,11 @@ says "hbm_rate (times the chips' own), and the best plan for each value"
 grep -q '"sweep": \[' swept.json && ! grep -q '"plans"' swept.json || fail "swept.json has no sweep"
 grep -q '<h2>What if hbm_rate were another</h2>' swept.html && grep -q 'svg class="chart w0"' swept.html ||
     fail "swept.html has no curve"
-works "$small" --sweep batch=64:80:5 --csv swept.csv
+works "$small" --system trn2.48xlarge --sweep batch=64:80:5 --csv swept.csv
 [ "$(cut -d, -f3 swept.csv | tr '\n' ' ')" = "value 64 68 72 76 80 " ] || fail "64:80:5: $(cut -d, -f3 swept.csv)"
-works "$small" --sweep contention=0:0.5:3 --csv swept.csv
+works "$small" --system trn2.48xlarge --sweep contention=0:0.5:3 --csv swept.csv
 [ "$(cut -d, -f3 swept.csv | tr '\n' ' ')" = "value 0 0.25 0.5 " ] || fail "0:0.5:3: $(cut -d, -f3 swept.csv)"
-works "$small" --sweep batch=8:1 --csv -
+works "$small" --system trn2.48xlarge --sweep batch=8:1 --csv -
 [ "$(cut -d, -f3 out | tr '\n' ' ')" = "value 8 6 4 3 2 1 " ] || fail "8:1, each number once: $(cut -d, -f3 out)"
 
 # A value that no plan has is a row; no plan for any value is a failure.

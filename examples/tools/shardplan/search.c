@@ -153,6 +153,8 @@ static bool build_network(sp_job *job, char *why)
     if (!app_network_break(&o->network, &all, why)) return false;
     if (all.faults && (chips || o->scaling))
         return app_refuse(why, "--chips and --scaling are for networks where nothing is down or slow");
+    if (all.faults && (sp_pareto_asked(o) || o->serving.prefill_chips))
+        return app_refuse(why, "--pareto, targets and --prefill-chips are for networks where nothing is down or slow");
     job->net = all;
     if (chips > all.chips)
         return app_fail(why, "--chips %lld: %s has %d; --topology takes a file that describes a larger network",
