@@ -219,7 +219,7 @@ TRNI_FN trn_status trni_fit_row_lines(trni_calibration_search *s, int i)
 TRNI_FN trn_status trni_fit_ask_lines(trni_calibration_search *s)
 {
     trn_calibration shares = s->at;
-    shares.launch_s = shares.instance_s = shares.step_s = 0;
+    shares.launch_s = shares.instance_s = shares.step_s = shares.graph_s = 0;
     if (memcmp(&s->asked, &shares, sizeof shares) == 0) return TRN_OK;
     for (int i = 0; i < s->a->samples; i++)
         for (int k = 0; k < s->row[i].lines; k++) {
@@ -240,7 +240,9 @@ TRNI_FN double trni_fit_line_s(const trni_calibration_search *s, int i, const tr
 {
     const trni_fit_line *at = s->row[line->leader].line;
     while (!trni_fit_alike(at, line)) at++;
-    return at->latency_s + (double)s->a->sample[i].ask.bytes * at->slope + line->steps * s->at.step_s;
+    const trn_collective_args *ask = &s->a->sample[i].ask;
+    const double step = s->at.step_s + (ask->in_graph ? s->at.graph_s : 0);
+    return at->latency_s + (double)ask->bytes * at->slope + line->steps * step;
 }
 
 /* The line that is expected to be the fastest. */

@@ -60,6 +60,8 @@ typedef struct trn_cost {
     trn_algorithm algorithm;
     bool single_step; /* a mesh's all-reduce in one step */
     char bottleneck[64];
+    trn_evidence_class evidence; /* what the range is from */
+    double graph_s;              /* of expected_s: what steps take more in a graph; AUTO does not look at it */
 } trn_cost;
 
 /* What AUTO compares for these arguments, each eligible; list has room for TRN_ALGORITHM_COUNT. 0 when they are
@@ -242,6 +244,14 @@ TRNI_FN void trni_bottleneck(const trni_layout *l, const trni_times *t, double b
         trni_copy_text(cost->bottleneck, capacity, t->hbm_s >= t->dma_s ? "HBM" : "DMA engines");
 }
 
+/* Of which published times a range is. */
+TRNI_FN trn_evidence_class trni_collective_evidence(const trn_collective_args *a)
+{
+    if (a->op == TRN_PERMUTE || a->op == TRN_SEND_RECV) return TRN_EVIDENCE_PAIRS;
+    if (a->bytes >= 1 << 20) return TRN_EVIDENCE_COLLECTIVE;
+    return a->in_graph ? TRN_EVIDENCE_GRAPH : TRN_EVIDENCE_SMALL;
+}
+
 TRNI_FN void trni_cost_answer(const trni_layout *l, const trni_pick *c, trn_cost *cost)
 {
     const double bytes = (double)l->ask->bytes;
@@ -257,11 +267,15 @@ TRNI_FN void trni_cost_answer(const trni_layout *l, const trni_pick *c, trn_cost
     cost->dma_s = t->dma_s * bytes;
     cost->time_s = trni_times_of(t, bytes);
     cost->lower_bound_s = bytes * bound.slope_s > bound.latency_s ? bytes * bound.slope_s : bound.latency_s;
-    cost->expected_s = trni_expected_s(l, t, bytes);
-    cost->expected_low_s = fmax(cost->time_s, cost->expected_s / l->calibration.spread);
-    cost->expected_high_s = cost->expected_s * l->calibration.spread;
+    cost->graph_s = l->ask->in_graph ? t->steps * l->calibration.graph_s : 0;
+    cost->expected_s = trni_expected_s(l, t, bytes) + cost->graph_s;
+    cost->evidence = trni_collective_evidence(l->ask);
+    const double usual = trn_calibration_default().spread;
+    const double spread = trni_evidence_spread(cost->evidence, l->calibration.spread, usual);
+    cost->expected_low_s = fmax(cost->time_s, cost->expected_s / spread);
+    cost->expected_high_s = cost->expected_s * spread;
     cost->launch_s = trni_launch_s(l);
-    cost->expected_latency_s = trni_expected_latency_s(l, t);
+    cost->expected_latency_s = trni_expected_latency_s(l, t) + cost->graph_s;
     cost->expected_link_s = t->expected_link_s * bytes;
     cost->expected_memory_s = t->expected_memory_s * bytes;
     if (cost->time_s > 0) cost->bytes_per_s = bytes / cost->time_s;

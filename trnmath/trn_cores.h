@@ -123,8 +123,8 @@ TRN_API trn_status trn_cores_all_to_all(trn_cores_rank *self, const trn_cores_co
 /* src and dst, in HBM, are runs of elements. all_to_all_v: member j gets metadata[0, j] elements of src from
  * metadata[1, j] on. all_gather_v: everybody gets the same metadata[0, 0] elements from metadata[1, 0] on. What comes
  * from member i goes into slot i of dst (documented for all_gather_v, assumed for all_to_all_v), or to metadata[3, i];
- * other elements of dst stay. Takes what an even one takes in which everybody has as much as the one with the most
- * (assumed). */
+ * other elements of dst stay. Takes what an even one takes in which everybody has as much as the one with the most,
+ * after one of 4 bytes a rank that tells how much there will be (assumed). */
 TRN_API trn_status trn_cores_all_gather_v(trn_cores_rank *self, const trn_cores_collective_args *args);
 TRN_API trn_status trn_cores_all_to_all_v(trn_cores_rank *self, const trn_cores_collective_args *args);
 

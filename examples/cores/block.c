@@ -120,7 +120,7 @@ static void end(block *b)
 typedef struct plan_times {
     bool any;
     double work_s, collective_s; /* of one layer: expected */
-    double floorless_s;          /* work_s, did an operation on a core not take 19 us at least */
+    double floorless_s;          /* work_s, did an operation on a core not take kernel_s at least */
 } plan_times;
 
 typedef struct result {
@@ -279,8 +279,9 @@ static void explain(result *r)
         reason(r, "collectives: %.1f us here, %.1f us in the plan", 1e6 * collective_s, 1e6 * r->plan.collective_s);
     if (!near(r->plan.work_s, r->plan.floorless_s))
         reason(r,
-               "floors: of the plan's %.1f us of work %.1f are there as no operation on a core takes less than 19 us",
-               1e6 * r->plan.work_s, 1e6 * (r->plan.work_s - r->plan.floorless_s));
+               "floors: of the plan's %.1f us of work %.1f are there as no operation on a core takes less than %g us",
+               1e6 * r->plan.work_s, 1e6 * (r->plan.work_s - r->plan.floorless_s),
+               1e6 * trn_plan_assumptions_default(NULL).kernel_s);
     if (each < cores)
         reason(r, "cores: %d of %d on each chip work; without floors the plan has %.1f us for all, %.1f for so many",
                each, cores, 1e6 * r->plan.floorless_s, 1e6 * r->plan.floorless_s * cores / each);

@@ -106,5 +106,65 @@ cmp -s kept log.calibration || fail "both programs fit the same file to differen
 refuses '--calibration wrong: line 1: hbm = 20: expected 0, or 1e-06 to 1' \
     "$models/llama-3-8b.json" --calibration wrong
 
+# ---- what serving benchmarks and profiles say ----
+
+# A planner with other numbers is made up; what it expects is what a benchmark would have printed.
+serve="$models/llama-3-8b.json --system trn2.48xlarge --chips 2 --job decode --tp 8 --lnc 2 --top 1"
+slow=kernel_s=3e-5,hbm_share=0.6,first_s=0.02
+for batch in 1 16; do
+    works $serve --batch $batch --prompt 1000 --seq 1250 --csv true.csv --assume $slow
+    tpot=$(awk "BEGIN { print 1000 * $(one expected_s true.csv) }")
+    ttft=$(awk "BEGIN { print 1000 * $(one expected_ttft_s true.csv) }")
+    echo "{\"max_concurrency\": $batch, \"completed\": 10,
+        \"total_input_tokens\": 10000, \"total_output_tokens\": 2500,
+        \"median_ttft_ms\": $ttft, \"mean_ttft_ms\": 9999, \"median_tpot_ms\": $tpot}" >vllm$batch.json
+done
+echo "Metric,avg,min,p50
+Time To First Token (ms),\"9,999\",1,$ttft
+Inter Token Latency (ms),9999,1,$tpot
+Input Sequence Length (tokens),1000,1000,1000
+Output Sequence Length (tokens),250,250,250" >genai.csv
+echo "{\"time_to_first_token\": {\"unit\": \"ms\", \"avg\": $ttft},
+    \"inter_token_latency\": {\"avg\": 1, \"p50\": $tpot},
+    \"input_config\": {\"loadgen\": {\"concurrency\": 16}}, \"input_sequence_length\": {\"avg\": 1000},
+    \"output_sequence_length\": {\"avg\": 250}}" >genai.json
+works $serve --batch 16 --calibrate vllm1.json --calibrate vllm16.json --calibrate genai.csv --calibrate genai.json
+[ "$(awk '/^  (vllm|genai).*token/ { if ($NF < 0.97 || $NF > 1.03) exit; n++ } END { print n }' out)" = 8 ] ||
+    fail "not eight rows within 3 % after the fit: $(cat out)"
+says "first_s"
+works $serve --batch 16 --prompt 1000 --seq 1250 --calibration vllm1.json.calibration --csv found.csv
+more 0.97 "$(one expected_s found.csv)" "$(one expected_s true.csv)" &&
+    more 0.97 "$(one expected_s true.csv)" "$(one expected_s found.csv)" || fail "--calibration forgets plan. numbers"
+works $serve --calibration vllm1.json.calibration --assume kernel_s=1 --csv asked.csv
+more 100 "$(one expected_s found.csv)" "$(one expected_s asked.csv)" || fail "--assume comes after a calibration"
+summary='"total_time": 0.01, "hbm_read_bytes": 2e9, "hbm_write_bytes": 1e8, "dma_active_time": 0.0056'
+echo "{\"f00\": {$summary, \"hfu_estimated_percent\": 0.2, \"tensor_engine_active_time_percent\": 0.4}}" >profile.json
+works $serve --calibrate profile.json
+says "tensor_share        0.5, 0.46 before"
+grep -q '^plan.hbm_share = 0.517' profile.json.calibration || fail "a profile's HBM: $(cat profile.json.calibration)"
+printf 'total_time,hbm_read_bytes,hbm_write_bytes,dma_active_time\n0.01,2e9,1e8,0.0056\n' >profile.csv
+works $serve --calibrate profile.csv
+says "hbm_share        0.5172, 0.8 before"
+program=$1/trnbench
+"$program" collective -b 1K -e 1K --calibration vllm1.json.calibration >out 2>err || fail "trnbench: $(cat err)"
+program=$planner
+echo '{"median_ttft_ms": -3}' >wrong.json
+refuses "--calibrate wrong.json: neither a time to the first token nor one of a token between 0 and 10000 s" \
+    $serve --calibrate wrong.json
+echo '{"total_time": 1}' >wrong.json
+refuses "--calibrate wrong.json: a summary without hbm_read_bytes, hbm_write_bytes and dma_active_time, and \
+without hfu_estimated_percent and tensor_engine_active_time_percent" $serve --calibrate wrong.json
+echo 'PAR1' >wrong.parquet
+refuses "--calibrate wrong.parquet: it is parquet: neuron-explorer view --output-format summary-json prints the same" \
+    $serve --calibrate wrong.parquet
+echo '{"median_tpot_ms": 9, "mean_ttft_ms": 9, "max_concurrency": 1000000}' >wrong.json
+refuses "--calibrate wrong.json: no plan serves 1000000 sequences: HBM short by 250338.4 GiB: 250434.4 of 96 GiB, \
+250000.0 of them KV cache" $serve --calibrate wrong.json
+printf 'plan.luck = 3\n' >wrong
+refuses "--calibration wrong: plan.luck: no such assumption; --assumptions lists them" $serve --calibration wrong
+cp log log2
+refuses "--calibrate log2: one output of nccom-test at a time: put the tables into one file" \
+    "$models/llama-3-8b.json" --system trn1.32xlarge --tp 8 --top 1 --calibrate log --calibrate log2
+
 [ $failed = 0 ] && echo "calibration: all as it should be"
 exit $failed

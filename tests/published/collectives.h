@@ -20,6 +20,7 @@ typedef struct published_collective {
     int64_t bytes;
     double us;
     const char *source, *outside;
+    int graph; /* 0: nccom-test; 1: inside a graph or kernel; 2: that, and ranks first tell each other their sizes */
 } published_collective;
 
 #define PUB_NCCOM "Neuron SDK, nccom-test.rst, "
@@ -32,11 +33,14 @@ typedef struct published_collective {
 #define PUB_16_WHY \
     "its floor of 300 us is 50 times that of the 32 ranks beside it, and 128 KiB cost 274 us more, 2 MiB 112"
 #define PUB_TRN1(chips, op, release, bytes, us, source) \
-    { TRN_TRN1_32XLARGE, chips, 2, 1, op, TRN_F32, release, bytes, us, source, NULL }
+    { TRN_TRN1_32XLARGE, chips, 2, 1, op, TRN_F32, release, bytes, us, source, NULL, 0 }
 #define PUB_TRN2(chips, op, wire, release, bytes, us, source, outside) \
-    { TRN_TRN2_48XLARGE, chips, 4, 1, op, wire, release, bytes, us, source, outside }
+    { TRN_TRN2_48XLARGE, chips, 4, 1, op, wire, release, bytes, us, source, outside, 0 }
 #define PUB_2X(bytes, us) \
-    { TRN_TRN1_ULTRACLUSTER, 32, 2, 1, TRN_ALL_REDUCE, TRN_F32, TRN_RELEASE_OLDER, bytes, us, PUB_64, NULL }
+    { TRN_TRN1_ULTRACLUSTER, 32, 2, 1, TRN_ALL_REDUCE, TRN_F32, TRN_RELEASE_OLDER, bytes, us, PUB_64, NULL, 0 }
+#define PUB_GRAPH(system, chips, op, bytes, us, what, graph) \
+    { TRN_##system, chips, 4, 1, TRN_##op, TRN_BF16, TRN_RELEASE_NEWER, bytes, us, \
+      "profile of a device, quoted without its page, November 2026: " what, NULL, graph }
 
 static const published_collective published_collectives[] = {
     PUB_TRN1(1, TRN_ALL_REDUCE, TRN_RELEASE_OLDER, 1024, 58, PUB_TWO),
@@ -50,7 +54,7 @@ static const published_collective published_collectives[] = {
     PUB_TRN1(1, TRN_ALL_REDUCE, TRN_RELEASE_OLDER, 268435456, 4750, PUB_TWO),
     PUB_TRN1(1, TRN_ALL_REDUCE, TRN_RELEASE_OLDER, 1073741824, 18930, PUB_TWO),
     { TRN_TRN1_32XLARGE, 1, 2, 1, TRN_ALL_REDUCE, TRN_U8, TRN_RELEASE_OLDER, 33554432, 768, PUB_NCCOM "first example",
-      NULL },
+      NULL, 0 },
     PUB_TRN1(16, TRN_ALL_GATHER, TRN_RELEASE_OLDER, 1024, 151, PUB_32),
     PUB_TRN1(16, TRN_ALL_GATHER, TRN_RELEASE_OLDER, 8192, 149, PUB_32),
     PUB_TRN1(16, TRN_ALL_GATHER, TRN_RELEASE_OLDER, 65536, 150, PUB_32),
@@ -78,9 +82,12 @@ static const published_collective published_collectives[] = {
     PUB_2X(33554432, 2711),   PUB_2X(67108864, 3963),   PUB_2X(134217728, 6279),   PUB_2X(268435456, 11954),
     PUB_2X(536870912, 21803), PUB_2X(1073741824, 41806),
     { TRN_TRN1_ULTRACLUSTER, 2, 1, 16, TRN_ALL_TO_ALL, TRN_F32, TRN_RELEASE_OLDER, 1048608, 955.05,
-      PUB_NCCOM "2 ranks on 2 nodes, alltoallv", NULL },
+      PUB_NCCOM "2 ranks on 2 nodes, alltoallv", NULL, 0 },
     { TRN_TRN1_32XLARGE, 4, 2, 1, TRN_PERMUTE, TRN_U8, TRN_RELEASE_NEWER, 33554432, 894.24,
-      PUB_NCCOM "8 ranks, permute within two pairs", NULL },
+      PUB_NCCOM "8 ranks, permute within two pairs", NULL, 0 },
+    PUB_GRAPH(TRN2_48XLARGE, 16, ALL_REDUCE, 14336, 24.6, "a token's graph, 64 ranks", 1),
+    PUB_GRAPH(TRN3_GEN2_ULTRASERVER, 1, ALL_REDUCE, 4096, 6.7, "4 ranks", 1),
+    PUB_GRAPH(TRN2_48XLARGE, 1, ALL_GATHER, 4096, 16.3, "all_gather_v, 4 ranks, size assumed", 2),
 };
 enum { PUBLISHED_COLLECTIVES = sizeof published_collectives / sizeof published_collectives[0] };
 
@@ -114,7 +121,23 @@ static inline trn_collective_args published_ask(const published_collective *row,
         a.count = row->chips;
     }
     if (row->op == TRN_PERMUTE) a.targets = pairs;
+    a.in_graph = row->graph > 0;
     return a;
+}
+
+/* What is expected of a row, and its range. */
+static inline trn_status published_cost(const published_collective *row, const trn_collective_args *ask, trn_cost *cost)
+{
+    trn_collective_args sizes = *ask;
+    trn_cost first;
+    trn_status status = trn_collective_cost(ask, cost);
+    if (status != TRN_OK || row->graph < 2) return status;
+    sizes.bytes = 4 * trn_collective_ranks(ask);
+    status = trn_collective_cost(&sizes, &first);
+    cost->expected_s += first.expected_s;
+    cost->expected_low_s += first.expected_low_s;
+    cost->expected_high_s += first.expected_high_s;
+    return status;
 }
 
 #endif /* PUBLISHED_COLLECTIVES_H */

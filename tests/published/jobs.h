@@ -4,7 +4,9 @@
  * tp is counted in logical cores, as the pages count them (LNC = 1 on Trainium1, 2 on Trainium2); dp in replicas. A
  * token's time is TPOT, p50; the context is taken as prompt and answer together. Weights stored as int8 are bytes here.
  * Where heads do not divide by tp, more are added, as the vendor's stack does. The constants of expected times were
- * chosen with the rows up to `PUBLISHED_FITTED`; nothing was fitted to those after it.
+ * chosen with the rows up to `PUBLISHED_FITTED`; nothing was fitted to those after it. Of first tokens all rows were
+ * looked at: first_s, and PUB_SCORE_PASSES of those whose attention was not fused (`unfused`: Llama-2 and Mistral of
+ * SDK 2.18, for the flash attention kernel came with 2.19; Llama-3 is younger than 2.18).
  */
 #ifndef PUBLISHED_JOBS_H
 #define PUBLISHED_JOBS_H
@@ -20,10 +22,12 @@ typedef struct published_job {
     int tp, dp, pp;                /* tp: logical cores */
     trn_format weights;            /* unset: BF16 */
     double published;              /* sequences a second; milliseconds a token, or a pass of the batch */
-    double first_ms;               /* to the first token of all prompts of the batch; 0: not printed */
+    double first_ms;               /* to the first token; 0: not printed */
     const char *source;
     int chips;                     /* 0: all of the instances */
     int64_t microbatch;            /* 0: training: 1; else any */
+    int64_t turns; /* passes of one prompt each, one after the other, to that first token; 0: one pass of the batch */
+    bool unfused;  /* scores of a prompt pass HBM */
 } published_job;
 
 static const trn_model published_llama3_8b = { .name = "Llama-3-8B", .layers = 32, .hidden = 4096, .heads = 32,
@@ -90,19 +94,23 @@ static const trn_model published_vit_base = { .name = "vit-base", .layers = 12, 
 
 #define PUB_JOB_TRAIN(model, nodes, seq, tp, dp, pp, rate, release) \
     { &published_##model, TRN_TRN1_32XLARGE, nodes, TRN_JOB_TRAIN, 1024, seq, 0, tp, dp, pp, TRN_FORMAT_UNSET, rate,   \
-      0, "training page, SDK " release, 0, 0 }
-#define PUB_JOB_TRN1(model, weights, batch, prompt, answer, tpot, ttft) \
+      0, "training page, SDK " release, 0, 0, 0, false }
+#define PUB_JOB_INF(model, weights, batch, prompt, answer, tpot, ttft, unfused, sdk) \
     { &published_##model, TRN_TRN1_32XLARGE, 1, TRN_JOB_DECODE, batch, prompt, answer, 32, 1, 1, weights, tpot, ttft, \
-      "inference page, SDK 2.18", 0, 0 }
+      "inference page, " sdk, 0, 0, 0, unfused }
+#define PUB_JOB_TRN1(model, weights, batch, prompt, answer, tpot, ttft) \
+    PUB_JOB_INF(model, weights, batch, prompt, answer, tpot, ttft, true, "SDK 2.18")
+#define PUB_JOB_LATER(model, weights, batch, prompt, answer, tpot, ttft) \
+    PUB_JOB_INF(model, weights, batch, prompt, answer, tpot, ttft, false, "after SDK 2.18")
 #define PUB_JOB_TRN2(model, prompt, answer, tpot, ttft, source) \
     { &published_##model, TRN_TRN2_48XLARGE, 1, TRN_JOB_DECODE, 1, prompt, answer, 64, 1, 1, TRN_FORMAT_UNSET, tpot, \
-      ttft, source, 0, 0 }
-#define PUB_JOB_PART(model, system, chips, batch, prompt, answer, tp, tpot, ttft, source) \
+      ttft, source, 0, 0, 1, false }
+#define PUB_JOB_PART(model, system, chips, batch, prompt, answer, tp, tpot, ttft, turns, source) \
     { &published_##model, TRN_##system, 1, TRN_JOB_DECODE, batch, prompt, answer, tp, 1, 1, TRN_FORMAT_UNSET, tpot, \
-      ttft, source, chips, 0 }
+      ttft, source, chips, 0, turns, false }
 #define PUB_JOB_ENCODER(model, system, nodes, job, batch, tokens, dp, micro, rate, source) \
     { &published_##model, TRN_##system, nodes, TRN_JOB_##job, batch, tokens, 0, 1, dp, 1, TRN_FORMAT_UNSET, rate, 0, \
-      source, 0, micro }
+      source, 0, micro, 0, false }
 
 static const published_job published_jobs[] = {
     PUB_JOB_TRAIN(llama3_8b, 32, 8192, 32, 32, 1, 47.95, "2.24"),
@@ -115,16 +123,16 @@ static const published_job published_jobs[] = {
     PUB_JOB_TRAIN(gpt3_23b, 32, 2048, 8, 32, 4, 107.18, "2.18"),
     PUB_JOB_TRAIN(gpt3_46b, 32, 2048, 8, 16, 8, 48.24, "2.18"),
     PUB_JOB_TRAIN(gpt3_175b, 32, 2048, 32, 4, 8, 14.60, "2.18"),
-    PUB_JOB_TRN1(llama3_8b, TRN_I8, 1, 128, 8064, 7.03, 17.09),
-    PUB_JOB_TRN1(llama3_8b, TRN_I8, 1, 4096, 4096, 7.04, 153.02),
-    PUB_JOB_TRN1(llama3_8b, TRN_I8, 1, 128, 3968, 5.86, 14.75),
-    PUB_JOB_TRN1(llama3_8b, TRN_I8, 8, 128, 8064, 9.95, 55.16),
-    PUB_JOB_TRN1(llama3_8b, TRN_I8, 8, 4096, 4096, 10.04, 1265.95),
-    PUB_JOB_TRN1(llama3_8b, TRN_I8, 8, 128, 3968, 7.65, 49.05),
-    PUB_JOB_TRN1(llama3_70b, TRN_BF16, 1, 2048, 2048, 26.2, 547),
-    PUB_JOB_TRN1(llama3_70b, TRN_BF16, 1, 128, 1024, 24.48, 53.2),
-    PUB_JOB_TRN1(llama3_70b, TRN_BF16, 4, 2048, 2048, 32.33, 1661.12),
-    PUB_JOB_TRN1(llama3_70b, TRN_BF16, 4, 128, 1024, 28.38, 129.86),
+    PUB_JOB_LATER(llama3_8b, TRN_I8, 1, 128, 8064, 7.03, 17.09),
+    PUB_JOB_LATER(llama3_8b, TRN_I8, 1, 4096, 4096, 7.04, 153.02),
+    PUB_JOB_LATER(llama3_8b, TRN_I8, 1, 128, 3968, 5.86, 14.75),
+    PUB_JOB_LATER(llama3_8b, TRN_I8, 8, 128, 8064, 9.95, 55.16),
+    PUB_JOB_LATER(llama3_8b, TRN_I8, 8, 4096, 4096, 10.04, 1265.95),
+    PUB_JOB_LATER(llama3_8b, TRN_I8, 8, 128, 3968, 7.65, 49.05),
+    PUB_JOB_LATER(llama3_70b, TRN_BF16, 1, 2048, 2048, 26.2, 547),
+    PUB_JOB_LATER(llama3_70b, TRN_BF16, 1, 128, 1024, 24.48, 53.2),
+    PUB_JOB_LATER(llama3_70b, TRN_BF16, 4, 2048, 2048, 32.33, 1661.12),
+    PUB_JOB_LATER(llama3_70b, TRN_BF16, 4, 128, 1024, 28.38, 129.86),
     PUB_JOB_TRN1(llama2_7b, TRN_BF16, 1, 128, 8064, 6.70, 13.32),
     PUB_JOB_TRN1(llama2_7b, TRN_BF16, 8, 128, 8064, 10.10, 66.4),
     PUB_JOB_TRN1(llama2_70b, TRN_BF16, 1, 128, 128, 25.18, 53.91),
@@ -144,15 +152,15 @@ static const published_job published_jobs[] = {
     PUB_JOB_TRN1(llama2_13b, TRN_BF16, 1, 8192, 8192, 13.41, 2367.93),
     PUB_JOB_TRN1(llama2_13b, TRN_BF16, 8, 4096, 4096, 19.86, 6668.7),
     PUB_JOB_TRN1(llama2_13b, TRN_BF16, 4, 8192, 8192, 21.09, 4628.45),
-    PUB_JOB_PART(deepseek_v3, TRN2_48XLARGE, 16, 1, 256, 256, 64, 20.5, 1667, PUB_NXDI),
-    PUB_JOB_PART(gpt_oss_120b, TRN2_48XLARGE, 4, 1, 512, 128, 16, 7.00, 252.3, PUB_NXDI),
-    PUB_JOB_PART(llama3_8b, TRN2_48XLARGE, 2, 2, 512, 128, 8, 10.52, 51.07, PUB_NXDI),
-    PUB_JOB_PART(llama3_8b, TRN2_48XLARGE, 1, 32, 1500, 250, 4, 22.14, 197.2, PUB_NXDI ", trn2.3xlarge"),
-    PUB_JOB_PART(qwen3_32b, TRN2_48XLARGE, 1, 2, 1500, 250, 4, 32.08, 770.9, PUB_NXDI ", trn2.3xlarge"),
-    PUB_JOB_PART(qwen3_30b, TRN1_32XLARGE, 16, 8, 1500, 250, 32, 23.91, 2404.5, PUB_NXDI),
-    PUB_JOB_PART(maverick, TRN2_48XLARGE, 16, 8, 1500, 250, 64, 16.94, 1713.8, PUB_NXDI),
-    PUB_JOB_PART(scout, TRN1_32XLARGE, 16, 8, 1500, 250, 32, 28.36, 1137.4, PUB_NXDI),
-    PUB_JOB_PART(llama2_70b, TRN1_32XLARGE, 16, 4, 1024, 2048, 32, 31.67, 1478.8, "inference page, SDK 2.21"),
+    PUB_JOB_PART(deepseek_v3, TRN2_48XLARGE, 16, 1, 256, 256, 64, 20.5, 1667, 1, PUB_NXDI),
+    PUB_JOB_PART(gpt_oss_120b, TRN2_48XLARGE, 4, 1, 512, 128, 16, 7.00, 252.3, 1, PUB_NXDI),
+    PUB_JOB_PART(llama3_8b, TRN2_48XLARGE, 2, 2, 512, 128, 8, 10.52, 51.07, 2, PUB_NXDI),
+    PUB_JOB_PART(llama3_8b, TRN2_48XLARGE, 1, 32, 1500, 250, 4, 22.14, 197.2, 1, PUB_NXDI ", trn2.3xlarge"),
+    PUB_JOB_PART(qwen3_32b, TRN2_48XLARGE, 1, 2, 1500, 250, 4, 32.08, 770.9, 2, PUB_NXDI ", trn2.3xlarge"),
+    PUB_JOB_PART(qwen3_30b, TRN1_32XLARGE, 16, 8, 1500, 250, 32, 23.91, 2404.5, 8, PUB_NXDI),
+    PUB_JOB_PART(maverick, TRN2_48XLARGE, 16, 8, 1500, 250, 64, 16.94, 1713.8, 8, PUB_NXDI),
+    PUB_JOB_PART(scout, TRN1_32XLARGE, 16, 8, 1500, 250, 32, 28.36, 1137.4, 8, PUB_NXDI),
+    PUB_JOB_INF(llama2_70b, TRN_BF16, 4, 1024, 2048, 31.67, 1478.8, true, "SDK 2.21"),
     PUB_JOB_ENCODER(bert_large, TRN1_32XLARGE, 1, TRAIN, 16384, 128, 32, 16, 3826.6, PUB_TRAINING),
     PUB_JOB_ENCODER(bert_large, TRN1_32XLARGE, 16, TRAIN, 1048576, 128, 512, 16, 57407.9, PUB_TRAINING),
     PUB_JOB_ENCODER(bert_large, TRN1_32XLARGE, 16, TRAIN, 524288, 512, 512, 2, 7832.4, PUB_TRAINING),
@@ -162,6 +170,7 @@ static const published_job published_jobs[] = {
     PUB_JOB_ENCODER(bert_large, TRN1_2XLARGE, 1, PREFILL, 2, 128, 2, 1, 2.669, PUB_INFERENCE),
     PUB_JOB_ENCODER(vit_base, TRN1_2XLARGE, 1, PREFILL, 2, 197, 2, 1, 1.322, PUB_INFERENCE ", inf2.xlarge"),
 };
+#define PUB_SCORE_PASSES 32 /* 15 rows together: their furthest is least */
 enum { PUBLISHED_JOBS = sizeof published_jobs / sizeof published_jobs[0], PUBLISHED_FITTED = 33 };
 
 /* One instance, or so many joined by EFA. */
@@ -195,6 +204,8 @@ static inline trn_plan_args published_job_ask(const published_job *row, const tr
     a.microbatch = row->microbatch ? row->microbatch : row->job == TRN_JOB_TRAIN ? 1 : 0;
     a.lnc = trn_system_spec_of(row->system)->server->chip->core->generation == TRN_TRAINIUM1 ? 1 : 2;
     a.pad_heads = true;
+    a.prompts = row->turns ? 1 : row->job == TRN_JOB_DECODE ? row->batch : 0;
+    a.assumptions.score_passes = row->unfused ? PUB_SCORE_PASSES : 0;
     return a;
 }
 
@@ -214,6 +225,12 @@ static inline trn_plan published_job_plan(const published_job *row)
 static inline double published_job_s(const published_job *row)
 {
     return row->job == TRN_JOB_TRAIN ? (double)row->batch / row->published : 1e-3 * row->published;
+}
+
+/* Expected seconds to the printed first token, of an evaluated plan. */
+static inline double published_job_first_s(const published_job *row, const trn_plan *p)
+{
+    return p->expected_ttft_s * (row->turns ? (double)row->turns : 1);
 }
 
 #endif /* PUBLISHED_JOBS_H */

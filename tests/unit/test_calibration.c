@@ -248,6 +248,8 @@ static void files(void **state)
                 { "launch_s = 1e-320", "line 1: launch_s = 1e-320: expected 0, or 1e-15 to 10000" },
                 { "step_s = inf", "line 1: step_s = inf: expected 0, or 1e-15 to 10000" },
                 { "rdh = 4e6", "line 1: rdh = 4e6: expected 0, or 1e-06 to 1e+06" },
+                { "plan.kernel_s = fast", "line 1: plan.kernel_s: expected a number, 0 or more" },
+                { "plan. = 1", "line 1: plan.: expected a number, 0 or more" },
                 { "hbm", "line 1: expected field = number" },
                 { "= 5", "line 1: \"\" is no field of a calibration" },
                 { "release = oldest", "line 1: release = oldest: expected newer or older" },
@@ -261,6 +263,9 @@ static void files(void **state)
     const trn_calibration old = trn_calibration_of_release(TRN_RELEASE_OLDER);
     trn_calibration c;
     assert_int_equal(trn_calibration_load("release = older # 2023\r\n", 24, &c, &error), TRN_OK);
+    assert_memory_equal(&c, &old, sizeof c);
+    const char plan[] = "plan.kernel_s = 12e-6\nrelease = older\nplan.hbm_share = 0.7\n";
+    assert_int_equal(trn_calibration_load(plan, strlen(plan), &c, &error), TRN_OK);
     assert_memory_equal(&c, &old, sizeof c);
 }
 

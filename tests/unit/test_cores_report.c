@@ -113,9 +113,13 @@ static void collectives_and_transfers(void **state)
     run(&s);
     const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE);
     const int chips[] = { 0, 1 };
-    const trn_collective_args ask = {
-        .net = &net, .op = TRN_ALL_REDUCE, .bytes = 96 * 512 * 4, .chips = chips, .count = 2, .ranks_per_chip = 2
-    };
+    const trn_collective_args ask = { .net = &net,
+                                      .op = TRN_ALL_REDUCE,
+                                      .bytes = 96 * 512 * 4,
+                                      .chips = chips,
+                                      .count = 2,
+                                      .ranks_per_chip = 2,
+                                      .in_graph = true };
     trn_cost cost;
     assert_int_equal(trn_collective_cost(&ask, &cost), TRN_OK);
     near(report.collective_share, cost.expected_s / report.time_s, "collectives");
@@ -244,6 +248,7 @@ static void two_calls_follow_each_other(void **state)
                                               .chips = chips,
                                               .count = 2,
                                               .ranks_per_chip = 2,
+                                              .in_graph = true,
                                               .uncalibrated = !calibrated };
             trn_cost cost;
             assert_int_equal(trn_collective_cost(&ask, &cost), TRN_OK);

@@ -200,7 +200,7 @@ static void lines_are_costs(void **state)
         const trni_plan_place p = placed(&net, degree, TRN_ORDER_DP_PP);
         const unsigned axes = 1u << cases_below(&rng, TRN_AXIS_COUNT);
         const int ranks = cases_one_in(&rng, 2) ? net.ranks_per_chip : 1;
-        trn_collective_args ask = { .net = &net, .chips = chips, .ranks_per_chip = ranks };
+        trn_collective_args ask = { .net = &net, .chips = chips, .ranks_per_chip = ranks, .in_graph = true };
         trni_plan_place_groups(&p, axes, chips, &ask.count, &ask.groups);
         if (ask.count * ranks < 2 || ask.count > TRNI_PLAN_LARGE) continue;
         assert_int_equal(trni_plan_work_begin(&w, &args, 1), TRN_OK);

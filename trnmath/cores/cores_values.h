@@ -98,6 +98,7 @@ TRNI_FN void trni_cores_question(const trn_cores *cores, const trni_cores_messag
     a->stream = t->stream + ((uint64_t)message->list << 32);
     a->calibration = cores->args.calibration;
     a->uncalibrated = cores->args.uncalibrated;
+    a->in_graph = true;
     a->isa = cores->args.core.isa;
     a->bytes = trni_cores_bytes(message);
 }
@@ -409,6 +410,20 @@ TRNI_FN int64_t trni_deed_most(const trni_cores_deed *d)
     return elements * (int64_t)trn_format_bytes((trn_format)d->message->terms.format[0]);
 }
 
+/* First a round in which ranks tell each other how much there will be (assumed). */
+TRNI_FN trn_status trni_deed_sizes(trni_cores_deed *d)
+{
+    trn_collective_args sizes = d->a;
+    double seconds = 0;
+    if (d->cores->args.uncalibrated) return TRN_OK;
+    sizes.algorithm = TRN_ALGORITHM_AUTO;
+    sizes.single_step = false;
+    sizes.bytes = 4 * (int64_t)d->message->members;
+    const trn_status status = trni_cores_seconds(d->cores, &sizes, d->sharers, &seconds);
+    d->seconds += seconds;
+    return status;
+}
+
 TRNI_FN trn_status trni_cores_run_v(trn_cores *cores, int first)
 {
     trni_cores_deed d;
@@ -416,6 +431,7 @@ TRNI_FN trn_status trni_cores_run_v(trn_cores *cores, int first)
     trn_status status = trni_deed_begin(&d, cores, first, gather ? TRN_ALL_GATHER : TRN_ALL_TO_ALL);
     d.a.bytes = trni_deed_most(&d);
     if (!status) status = trni_cores_seconds(cores, &d.a, d.sharers, &d.seconds);
+    if (!status) status = trni_deed_sizes(&d);
     if (!status) status = trni_deed_exchange(&d);
     return trni_deed_end(&d, status);
 }

@@ -20,7 +20,8 @@
  * The file. Lines of "field = number", in seconds or as shares and factors, as trn_calibration has them; # begins a
  * comment; empty lines do not count. A line "release = newer" or "release = older" may come first: it sets all fields
  * that the file does not name. Without it they are those of newer software. Times are 0 or from 1e-15 to 1e4 s, shares
- * 0 (all) or from 1e-6 to 1, factors 0 (none) or from 1e-6 to 1e6.
+ * 0 (all) or from 1e-6 to 1, factors 0 (none) or from 1e-6 to 1e6. "plan.kernel_s = 12e-6" and its like are numbers of
+ * the planner (trn_plan_assumptions), at least 0: shardplan uses them, and here they are looked at and left.
  */
 #ifndef TRNI_NETWORK_CALIBRATION_FILE_H
 #define TRNI_NETWORK_CALIBRATION_FILE_H
@@ -86,6 +87,11 @@ TRNI_FN trn_status trni_calibration_pair(trni_calibration_reader *r, trni_phrase
     int i = 0;
     double x;
     if (trni_phrase_is(name, "release")) return trni_calibration_release(r, value);
+    if (name.length >= 5 && memcmp(name.at, "plan.", 5) == 0) {
+        if (name.length > 5 && trni_phrase_decimal(value, 0, &x) && x >= 0) return TRN_OK;
+        return trni_fail(r->error, TRN_EINVAL, "line %d: %s: expected a number, 0 or more", r->line,
+                         trni_phrase_show(name, shown));
+    }
     while (trni_calibration_key_at(i, &key) && !trni_phrase_is(name, key.name)) i++;
     if (!trni_calibration_key_at(i, &key))
         return trni_fail(r->error, TRN_EINVAL, "line %d: \"%s\" is no field of a calibration", r->line,

@@ -63,6 +63,7 @@ typedef struct trn_collective_args {
     trn_tensor *src, *dst; /* run only: [groups][ranks] views */
     trn_isa isa;
     trn_error *error;
+    bool in_graph; /* of a compiled graph or a kernel: its steps are expected to take calibration.graph_s more */
 } trn_collective_args;
 
 /* Ranks of one group; the arguments must be valid. */

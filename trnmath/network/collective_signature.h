@@ -169,7 +169,8 @@ TRNI_FN uint64_t trni_hash_counts(const trn_collective_args *a)
     X(src, HERE, "views of a process' own ranks: what travels is in wire, and how much in views.elements")             \
     X(dst, HERE, "as src; what others round to its format they round to their own")                                    \
     X(isa, HERE, "all instruction sets give the same bits")                                                            \
-    X(error, HERE, "where a process wants its sentence")
+    X(error, HERE, "where a process wants its sentence")                                                               \
+    X(in_graph, HERE, "it moves what is expected, and nothing that is chosen")
 
 TRNI_COVERS(trn_collective_args, TRNI_SIGNATURE_COLLECTIVE)
 

@@ -80,6 +80,36 @@ TRNI_FN double trni_plan_step_time(trni_plan_work *w, trn_plan *p, bool expected
     return time_s;
 }
 
+/* Of which published times a range is: those of a step, a pass or a token (first: of a first token). */
+TRNI_FN trn_evidence_class trni_plan_evidence(const trni_plan_work *w, bool first)
+{
+    const trn_model *m = &w->m;
+    if (w->whole->core->generation == TRN_TRAINIUM3 || m->tables || trni_plan_linear_part(m) > 0)
+        return TRN_EVIDENCE_OTHER;
+    if (m->bidirectional) return TRN_EVIDENCE_ENCODER;
+    if (first || w->a.job == TRN_JOB_PREFILL) return TRN_EVIDENCE_FIRST;
+    if (w->a.job == TRN_JOB_DECODE) return m->experts ? TRN_EVIDENCE_MIXTURE : TRN_EVIDENCE_DENSE;
+    return m->experts ? TRN_EVIDENCE_OTHER : TRN_EVIDENCE_TRAINING;
+}
+
+TRNI_FN void trni_plan_range(const trni_plan_work *w, trn_evidence_class of, double ideal_s, double expected_s,
+                             double *low_s, double *high_s)
+{
+    const double usual = trn_plan_assumptions_default(NULL).spread;
+    const double spread = trni_evidence_spread(of, w->a.assumptions.spread, usual);
+    *low_s = fmax(ideal_s, expected_s / spread);
+    *high_s = expected_s * spread;
+}
+
+TRNI_FN void trni_plan_ranges(const trni_plan_work *w, trn_plan *p)
+{
+    p->evidence = trni_plan_evidence(w, false);
+    p->ttft_evidence = trni_plan_evidence(w, true);
+    trni_plan_range(w, p->evidence, p->time_s, p->expected_s, &p->expected_low_s, &p->expected_high_s);
+    trni_plan_range(w, p->ttft_evidence, p->ttft_s, p->expected_ttft_s, &p->expected_ttft_low_s,
+                    &p->expected_ttft_high_s);
+}
+
 /* Needs the degrees, order, microbatch, microbatches, sp, zero and recompute of a plan that is otherwise legal. */
 TRNI_FN trn_status trni_plan_time_of(trni_plan_work *w, trn_plan *p)
 {
@@ -92,8 +122,7 @@ TRNI_FN trn_status trni_plan_time_of(trni_plan_work *w, trn_plan *p)
     p->flops = trni_plan_step_flops(w);
     p->bound_s = trni_plan_bound_time(w, p->flops);
     p->expected_s = fmax(p->expected_s, p->time_s);
-    p->expected_low_s = fmax(p->time_s, p->expected_s / w->a.assumptions.spread);
-    p->expected_high_s = p->expected_s * w->a.assumptions.spread;
+    trni_plan_ranges(w, p);
     p->tokens_per_s = tokens / p->time_s;
     p->expected_tokens_per_s = tokens / p->expected_s;
     p->mfu = rate > 0 ? p->flops / p->time_s / rate : TRNI_NAN;

@@ -144,10 +144,14 @@ TRN_API trn_plan_formats trn_plan_formats_default(const trn_plan_formats *asked,
     X(product_start_s, 0, "s", "per product with weights: 0 = DMA of the next begins during the last")                 \
     X(optimizer_states, 2, "states", "per parameter: Adam's two moments")                                              \
     X(tensor_share, 0.46, "share", "expected of TensorE's cycles in products: ten published training runs on trn1")    \
-    X(hbm_share, 0.85, "share", "expected of HBM's rate reading weights and caches: published times of a token")       \
-    X(kernel_s, 19e-6, "s", "expected floor of an operation of a layer: published times of a token, 32 to 126 layers") \
+    X(hbm_share, 0.8, "share", "expected of HBM's rate reading weights and caches: published times of a token")        \
+    X(kernel_s, 15e-6, "s", "expected floor of an operation of a layer: published times of a token, 32 to 126 layers") \
     X(layer_kernels, 2, "kernels", "expected in a layer beside products and attention: norms, rotation, activation")   \
-    X(spread, 1.25, "times", "four of five published times lie within expected / spread to expected x spread")         \
+    X(spread, 1.2, "times", "the range of a dense token, four of five; other classes of evidence move with it")        \
+    X(bucket_tokens, 128, "tokens",                                                                                    \
+      "least prompt that graphs are compiled for; twice, 4 times, ... as many are others")                             \
+    X(first_s, 5e-3, "s", "expected of a first token beside its pass: the host, the sampling of a prompt")             \
+    X(score_passes, 0, "passes", "of F32 scores over HBM in a prompt's attention; 0 = fused, as since SDK 2.19")       \
     X(convert_passes, 0, "passes", "of VectorE over weights that products do not take as stored; 0 = DMA converts them")
 
 typedef struct trn_plan_assumptions {
@@ -263,6 +267,8 @@ typedef struct trn_plan {
     trn_plan_time expected;                   /* the parts of expected_s */
     trn_plan_part bottleneck;                 /* the largest part of the expected time */
     trn_algorithm tp_algorithm, dp_algorithm; /* of the largest collective; AUTO when there is none */
+    double expected_ttft_low_s, expected_ttft_high_s;
+    trn_evidence_class evidence, ttft_evidence; /* what the ranges are from */
 } trn_plan;
 
 /* ---- the question ---- */
@@ -299,6 +305,7 @@ typedef struct trn_plan_args {
     int experts_over; /* of tp's ranks: so many hold other experts each, whose width the rest of tp cuts; 0 = 1: every
                          rank has a slice of every expert. The runtime's moe_ep inside of tp, which needs no all_to_all:
                          every rank has all tokens, and the sum after the block is there anyway */
+    int64_t prompts;  /* decode, prefill: of one replica that a pass to the first token takes together; 0 = 1 */
 } trn_plan_args;
 
 #if TRNI_BODIES

@@ -35,6 +35,7 @@ typedef struct trni_plan_line {
     trn_algorithm algorithm;
     double latency_s, slope; /* seconds a byte */
     double expected_latency_s, expected_slope;
+    double graph_s; /* beside the expected latency, whatever is chosen */
 } trni_plan_line;
 
 /* What a line gives for so many bytes. */
@@ -144,10 +145,12 @@ TRNI_DRIVER trn_status trni_plan_check_choices(const trn_plan_args *a)
             return trni_fail(a->error, TRN_EINVAL, "degree of %s is %d", trn_plan_axis_name((trn_plan_axis)i),
                              a->degree[i]);
     if (a->experts_over < 0) return trni_fail(a->error, TRN_EINVAL, "experts_over is %d", a->experts_over);
-    if (a->microbatch < 0 || a->microbatch > (INT64_C(1) << 32) || a->max_pp < 0 || a->prompt < 0)
-        return trni_fail(a->error, TRN_EINVAL,
-                         "microbatch %lld, prompt %lld and max_pp %d must not be negative, nor beyond 2^32",
-                         (long long)a->microbatch, (long long)a->prompt, a->max_pp);
+    if (a->microbatch < 0 || a->microbatch > (INT64_C(1) << 32) || a->max_pp < 0 || a->prompt < 0 || a->prompts < 0 ||
+        a->prompts > (INT64_C(1) << 32))
+        return trni_fail(
+            a->error, TRN_EINVAL,
+            "microbatch %lld, prompt %lld, prompts %lld and max_pp %d must not be negative, nor beyond 2^32",
+            (long long)a->microbatch, (long long)a->prompt, (long long)a->prompts, a->max_pp);
     return TRN_OK;
 }
 
@@ -201,12 +204,13 @@ TRNI_DRIVER trn_status trni_plan_check_args(const trn_plan_args *a)
         return trni_fail(a->error, TRN_EINVAL, "batch is %lld and sequence %lld; both begin at 1 and end at 2^32",
                          (long long)a->batch, (long long)a->sequence);
     const double length = (double)(a->prompt > a->sequence ? a->prompt : a->sequence);
-    if ((double)a->batch * length > TRNI_PLAN_TOKENS)
+    const int64_t most = a->prompts > a->batch ? a->prompts : a->batch;
+    if ((double)most * length > TRNI_PLAN_TOKENS)
         return trni_fail(a->error, TRN_ELIMIT, "batch %lld of %.0f tokens is more than 2^40 tokens in a step",
-                         (long long)a->batch, length);
+                         (long long)most, length);
     status = trni_plan_check_choices(a);
     if (status == TRN_OK) status = trni_plan_check_assumptions(a);
-    if (status == TRN_OK) status = trni_plan_check_routing(a, (double)a->batch * length);
+    if (status == TRN_OK) status = trni_plan_check_routing(a, (double)most * length);
     if (status == TRN_OK) status = trni_plan_check_formats(a);
     return status;
 }
@@ -463,7 +467,8 @@ TRNI_FN bool trni_plan_collective_line(trni_plan_work *w, const trn_collective_a
     line->algorithm = args->algorithm;
     line->latency_s = cost.latency_s;
     line->slope = (cost.time_s - cost.latency_s) / (double)args->bytes;
-    line->expected_latency_s = cost.expected_latency_s;
+    line->expected_latency_s = cost.expected_latency_s - cost.graph_s;
+    line->graph_s = cost.graph_s;
     line->expected_slope = (cost.expected_s - cost.expected_latency_s) / (double)args->bytes;
     if (row->lines && line[-1].algorithm == line->algorithm && fabs(line[-1].latency_s - line->latency_s) <= 1e-12)
         return true;
@@ -500,6 +505,7 @@ TRNI_FN void trni_plan_collective_lines(trni_plan_work *w, const trni_plan_place
     args.chips = w->chips;
     args.ranks_per_chip = row->ranks_per_chip;
     args.calibration = w->a.calibration;
+    args.in_graph = true;
     args.error = w->a.error;
     if (row->op == TRN_PERMUTE) { /* down the pipeline: the last stage sends to nobody */
         for (int i = 0; i < args.count; i++) target[i] = i + 1 < args.count ? i + 1 : -1;
@@ -556,12 +562,15 @@ TRNI_FN trni_plan_seconds trni_plan_row_time(const trni_plan_collective_row *row
                                              trn_algorithm *algorithm)
 {
     trni_plan_seconds best = { 0, 0 };
+    int chosen = 0;
     for (int i = 0; i < row->lines; i++) {
         const trni_plan_seconds t = trni_plan_line_time(&row->line[i], bytes);
         if (i > 0 && t.expected_s >= best.expected_s) continue;
         best = t;
-        if (algorithm) *algorithm = row->line[i].algorithm;
+        chosen = i;
     }
+    if (algorithm && row->lines) *algorithm = row->line[chosen].algorithm;
+    if (row->lines) best.expected_s += row->line[chosen].graph_s;
     return best;
 }
 

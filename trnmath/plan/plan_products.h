@@ -130,7 +130,17 @@ TRNI_FN void trni_plan_list_attention(trni_plan_layer_list *list, const trni_pla
     list->kept = TRNI_PLAN_OF_WEIGHTS;
 }
 
-/* In the order of a forward pass. Even routing: as many experts awake as there are tokens for. */
+/* Experts here that some token is expected to choose, each of them by chance: k of E, by the tokens of all that share
+ * the experts. One token meets k. */
+TRNI_FN double trni_plan_awake(const trni_plan_slice *s)
+{
+    const double all = (double)s->model->experts, here = (double)s->experts;
+    if (here < 1) return 0;
+    const double missed = 1 - (double)s->model->experts_per_token / all;
+    return fmin(here * (1 - pow(missed, s->tokens * all / here)), s->routed);
+}
+
+/* In the order of a forward pass. */
 TRNI_FN trni_plan_layer_list trni_plan_layer_products(const trni_plan_slice *s, bool sparse)
 {
     const trn_model *m = s->model;
@@ -142,7 +152,7 @@ TRNI_FN trni_plan_layer_list trni_plan_layer_products(const trni_plan_slice *s, 
         trni_plan_list_mlp(&list, s, TRNI_PLAN_DENSE, m->intermediate, s->tokens, 1);
         return list;
     }
-    const double awake = fmin((double)s->experts, ceil(s->routed)), rows = awake > 0 ? ceil(s->routed / awake) : 0;
+    const double awake = trni_plan_awake(s), rows = awake > 0 ? ceil(s->routed / awake) : 0;
     trni_plan_list_add(&list, "router", s->tokens, (double)m->experts, (double)m->hidden, 1);
     trni_plan_list_mlp(&list, s, TRNI_PLAN_SHARED, m->shared_intermediate, s->tokens, 1);
     list.kept = TRNI_PLAN_OF_EXPERTS;

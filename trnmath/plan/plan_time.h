@@ -81,6 +81,7 @@ typedef struct trni_plan_run {
     double tokens;         /* of a microbatch on one chip */
     double kept_bytes;     /* of one element on the wire, activations */
     bool resident;         /* activations of a layer stay in SBUF */
+    bool blocks;           /* every expert's product is an operation of its own */
     trni_plan_slice slice; /* the same numbers, as products see them */
 } trni_plan_run;
 
@@ -148,13 +149,14 @@ TRNI_FN trni_plan_work_time trni_plan_run_product(const trni_plan_run *r, int64_
     return trni_plan_product_time(r->w, m, n, k, (added ? TRNI_PLAN_ADDED : forward) + TRNI_PLAN_EACH_KEPT * (int)kept);
 }
 
-/* `count` of a kind are one operation. */
+/* `count` of a kind are one operation, unless each is a block of its own. */
 TRNI_FN void trni_plan_pass_product_of(const trni_plan_run *r, trni_plan_pass *pass, int64_t m, int64_t n, int64_t k,
                                        double count, trni_plan_kept kept, bool added)
 {
     const trni_plan_work_time t = trni_plan_run_product(r, m, n, k, kept, added);
     const double work = count * (r->expected ? t.expected_s : t.time_s);
-    *(t.tensor ? &pass->products_s : &pass->reads_s) += work + trni_plan_run_floor(r, fmin(count, 1));
+    const double operations = r->blocks ? count : fmin(count, 1);
+    *(t.tensor ? &pass->products_s : &pass->reads_s) += work + trni_plan_run_floor(r, operations);
 }
 
 TRNI_FN void trni_plan_pass_product(const trni_plan_run *r, trni_plan_pass *pass, int64_t m, int64_t n, int64_t k,
@@ -262,6 +264,13 @@ TRNI_FN double trni_plan_pool_time(const trni_plan_run *r, double bytes)
     return trni_plan_run_collective(r, TRNI_PLAN_AXIS(TP), TRN_ALL_TO_ALL, away * n / (n - 1), 1, NULL);
 }
 
+/* Scores of a prompt, the masked ones too, F32, of attention that is not fused: they pass HBM so often. */
+TRNI_FN double trni_plan_scores_bytes(const trni_plan_run *r, const trni_plan_scores *s)
+{
+    if (!r->expected || r->job != TRN_JOB_PREFILL) return 0;
+    return 4 * r->w->a.assumptions.score_passes * s->pairs * s->rows * (double)r->length;
+}
+
 TRNI_FN double trni_plan_scores_time(const trni_plan_run *r, bool backward)
 {
     const trni_plan_scores s = trni_plan_scores_of(r);
@@ -274,7 +283,8 @@ TRNI_FN double trni_plan_scores_time(const trni_plan_run *r, bool backward)
     const double scalar = scores * r->w->a.assumptions.scalar_passes / (core->scalar_elements * core->scalar_clock_hz);
     const double vector = (backward ? 2 : 1) * scores * r->w->a.assumptions.vector_passes /
                           (core->vector_elements * core->vector_clock_hz);
-    const double reads = fmax(s.bytes / trni_plan_run_hbm(r), trni_plan_pool_time(r, s.bytes));
+    const double bytes = s.bytes + trni_plan_scores_bytes(r, &s);
+    const double reads = fmax(bytes / trni_plan_run_hbm(r), trni_plan_pool_time(r, s.bytes));
     return fmax(fmax(tensor, scalar), fmax(vector, reads)) + trni_plan_run_floor(r, 1);
 }
 
@@ -305,8 +315,9 @@ TRNI_FN double trni_plan_elementwise_time(const trni_plan_run *r, bool sparse)
     const trn_core_spec *core = r->w->chip.core;
     const double vector = r->w->chip.cores * core->vector_elements * core->vector_clock_hz;
     const double bytes = elements * trni_plan_bytes_of(r->w->a.formats.activations);
+    const double blocks_of_experts = sparse && r->blocks ? trni_plan_awake(&r->slice) : 0; /* each has a function */
     return (r->resident ? elements / 2 / vector : bytes / trni_plan_run_hbm(r)) +
-           trni_plan_run_floor(r, a->layer_kernels);
+           trni_plan_run_floor(r, a->layer_kernels + blocks_of_experts);
 }
 
 /* ---- collectives of a layer ---- */
@@ -627,18 +638,31 @@ TRNI_FN double trni_plan_forward_time(const trni_plan_run *r)
     return n * t->forward_s + t->bubble_s;
 }
 
-/* One prompt in each replica, with nothing else going on. */
+/* Tokens that a prompt is padded to: graphs are compiled for powers of two, and for all that the cache holds. */
+TRNI_FN int64_t trni_plan_bucket(const trni_plan_run *r, int64_t prompt)
+{
+    double bucket = r->w->a.assumptions.bucket_tokens;
+    if (!r->expected || bucket < 1 || r->w->a.job != TRN_JOB_DECODE) return prompt;
+    while (bucket < (double)prompt) bucket *= 2;
+    return (int64_t)fmax((double)prompt, fmin(bucket, (double)r->w->a.sequence));
+}
+
+/* The prompts of one pass in each replica, with nothing else going on; then sampling. */
 TRNI_FN double trni_plan_first_token(const trni_plan_run *r)
 {
     trn_plan alone = *r->p;
     trni_plan_run one = *r;
-    const int64_t length = r->w->a.job == TRN_JOB_DECODE ? r->w->a.prompt : r->w->a.sequence;
-    alone.microbatch = alone.microbatches = 1;
+    const trn_plan_args *a = &r->w->a;
+    const int64_t length = trni_plan_bucket(r, a->job == TRN_JOB_DECODE ? a->prompt : a->sequence);
+    const int64_t prompts = a->prompts > 0 ? a->prompts : 1;
+    alone.microbatch = prompts;
+    alone.microbatches = 1;
     memset(&alone.time, 0, sizeof alone.time);
     one.p = &alone;
     one.job = TRN_JOB_PREFILL;
-    trni_plan_run_tokens(&one, 1, length, ceil((double)length / r->p->cp));
-    return trni_plan_forward_time(&one);
+    one.blocks = true;
+    trni_plan_run_tokens(&one, prompts, length, (double)prompts * ceil((double)length / r->p->cp));
+    return trni_plan_forward_time(&one) + (r->expected ? a->assumptions.first_s : 0);
 }
 
 TRNI_FN void trni_plan_run_begin(trni_plan_work *w, trn_plan *p, bool expected, trni_plan_run *r)
@@ -648,6 +672,7 @@ TRNI_FN void trni_plan_run_begin(trni_plan_work *w, trn_plan *p, bool expected, 
     r->w = w;
     r->p = p;
     r->job = w->a.job;
+    r->blocks = r->job == TRN_JOB_PREFILL;
     r->expected = expected;
     r->t = trni_plan_tp_ranks(w, p);
     trni_plan_run_tokens(r, p->microbatch, w->a.sequence, trni_plan_tokens(w, p));

@@ -154,6 +154,7 @@ static const app_option collective_options[] = {
     { "--preset", "NAME", "rates of Trainium3's links: sa (the default), doc or spec; sa/planes=2 and so on",
       .apply = take_preset },
     APP_CALIBRATION_OPTIONS(tb_cc_options, calibration),
+    APP_CALIBRATE_OPTION(tb_cc_options, calibration),
     { "--published", NULL, "times that somebody measured, beside bound, ideal and expected, and a fit without each",
       APP_SETS(tb_cc_options, published) },
     APP_NETWORK_OPTIONS,

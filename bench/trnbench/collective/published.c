@@ -46,7 +46,7 @@ typedef struct rows {
 
 static bool fitted(const published_collective *row, trn_release release)
 {
-    return row->release == release && !row->outside;
+    return row->release == release && !row->outside && !row->graph;
 }
 
 /* Rows of one kind of network share it, so that the fit sees that only their sizes differ. */
@@ -101,7 +101,7 @@ static trn_status fill(rows *all)
     for (int r = 0; r < TRN_RELEASE_COUNT; r++) all->calibration[r] = trn_calibration_of_release((trn_release)r);
     ask_rows(all);
     for (int i = 0; i < PUBLISHED_COLLECTIVES && status == TRN_OK; i++)
-        status = trn_collective_cost(&all->ask[i], &all->cost[i]);
+        status = published_cost(&published_collectives[i], &all->ask[i], &all->cost[i]);
     for (int r = 0; r < TRN_RELEASE_COUNT && status == TRN_OK; r++) status = leave_out(all, (trn_release)r);
     app_progress_done();
     return status;

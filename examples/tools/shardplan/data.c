@@ -48,7 +48,8 @@ static const struct {
     { ASSUMPTION(reserve_bytes) },   { ASSUMPTION(bucket_bytes) },     { ASSUMPTION(bucket_rank_bytes) },
     { ASSUMPTION(product_start_s) }, { ASSUMPTION(optimizer_states) }, { ASSUMPTION(tensor_share) },
     { ASSUMPTION(hbm_share) },       { ASSUMPTION(kernel_s) },         { ASSUMPTION(layer_kernels) },
-    { ASSUMPTION(spread) },          { ASSUMPTION(convert_passes) }
+    { ASSUMPTION(spread) },          { ASSUMPTION(convert_passes) },   { ASSUMPTION(bucket_tokens) },
+    { ASSUMPTION(first_s) },         { ASSUMPTION(score_passes) }
 };
 enum { ASSUMPTIONS = sizeof assumption_field / sizeof assumption_field[0] };
 _Static_assert(ASSUMPTIONS * sizeof(double) == sizeof(trn_plan_assumptions), "an assumption is missing here");
@@ -98,6 +99,10 @@ static const app_column before[] = {
 static const app_column after[] = {
     { "hidden_s", APP_REAL, "s", "communication beside work" },
     { "contention_s", APP_REAL, "s", "what both lose by that" },
+    { "evidence", APP_TEXT, "", "the class of published times that the range is from" },
+    { "evidence_rows", APP_INTEGER, "", "of that class; few: the range is wide" },
+    { "expected_ttft_low_s", APP_REAL, "s", "four of five published first tokens lie between this" },
+    { "expected_ttft_high_s", APP_REAL, "s", "and this" },
     { "weights_bytes", APP_REAL, "B", "of the fullest chip, and so the next five" },
     { "gradients_bytes", APP_REAL, "B", "" },
     { "optimizer_bytes", APP_REAL, "B", "" },
@@ -185,6 +190,16 @@ static void add_time(app_table *t, const trn_plan *p)
     add(t, p->time.contention_s, p->legal);
 }
 
+static void add_evidence(app_table *t, const sp_job *job, const trn_plan *p)
+{
+    const trn_evidence e = trn_evidence_of(p->evidence);
+    const bool inference = p->legal && job->args.job != TRN_JOB_TRAIN;
+    app_text(t, "%s", p->legal ? e.name : "");
+    add_count(t, e.rows, p->legal);
+    add(t, p->expected_ttft_low_s, inference);
+    add(t, p->expected_ttft_high_s, inference);
+}
+
 static void add_memory(app_table *t, const trn_plan_memory *b)
 {
     const double bytes[] = { b->weights, b->gradients, b->optimizer, b->activations,
@@ -203,6 +218,7 @@ static app_table rows_of(const sp_job *job)
         add_variant(&t, job, p);
         add_verdict(&t, job, p);
         add_time(&t, p);
+        add_evidence(&t, job, p);
         add_memory(&t, &p->memory);
         const sp_cost cost = sp_cost_of(job, p, job->net.chips);
         add_count(&t, p->tp_cores, p->tp_cores > 0);

@@ -28,6 +28,14 @@ APP_CALIBRATION_TAKE(sp_options, calibration)
 SP_WHATIF_TAKE(sp_options)
 SP_SERVING_TAKE(sp_options)
 
+static bool take_measured(void *into, const char *value, char *why)
+{
+    sp_options *o = into;
+    if (o->measureds == SP_MEASURED) return app_refuse(why, "32 files are the most");
+    o->measured[o->measureds++] = value;
+    return true;
+}
+
 static bool take_system(void *into, const char *value, char *why)
 {
     app_offer_systems();
@@ -175,6 +183,8 @@ static const app_option option[] = {
       .apply = take_part },
     { "--source", "N", "tokens of the encoder's that a decoder looks at (default: as its file says)",
       APP_TAKES_INT64(sp_options, ask.positions, 1, LARGEST) },
+    { "--together", "N", "decode, prefill: prompts of a replica that one pass to the first token takes (default 1)",
+      APP_TAKES_INT64(sp_options, args.prompts, 1, LARGEST) },
     { "--precision", "NAME",
       "autocast (default): bfloat16, but gradients, optimizer states and a copy of\n"
       "the weights float32; bf16: all of it bfloat16; fp32: all of it float32",
@@ -227,6 +237,13 @@ static const app_option option[] = {
       "chips, each of which reads over NeuronLink what is not its own",
       APP_SETS(sp_options, args.kv_pool) },
     APP_CALIBRATION_OPTIONS(sp_options, calibration),
+    { "--calibrate", "FILE",
+      "fit the numbers to what was measured (repeatable), show each row before and after,\n"
+      "and write FILE.calibration, of the first FILE: nccom-test (tables or JSON; a line\n"
+      "with its command says what was run); vllm bench serve --save-result, genai-perf or\n"
+      "AIPerf (JSON or CSV) of the model and the degrees asked for; a summary of\n"
+      "neuron-profile or Neuron Explorer (JSON or CSV)",
+      .apply = take_measured },
     { "--assume", "LIST", "such as contention=0.2; --assumptions lists them", .apply = take_assume },
     SP_WHATIF_OPTIONS(sp_options),
     SP_SERVING_OPTIONS(sp_options),
@@ -301,6 +318,8 @@ static int parse(int argc, char **argv, sp_options *o)
     for (int i = 0; i < SP_FACTORS; i++) o->factor[i] = 1;
     const int status = app_parse_options(&command, o, argc, argv);
     if (status != APP_OK) return status;
+    char why[APP_WHY];
+    if (!sp_planned(o, why)) return app_complain(APP_USAGE, "%s", why);
     if (o->assumptions) return list_assumptions(), -1;
     if (o->schema) return sp_print_schema(), -1;
     const int checked = check(o);
@@ -363,7 +382,7 @@ int app_run(int argc, char **argv)
     enum { OUTPUTS = sizeof output / sizeof output[0] };
     status = app_open_outputs(output, OUTPUTS);
     if (status == APP_OK && !sp_search(&job, why)) status = app_complain(APP_USAGE, "%s", why);
-    if (status == APP_OK && o->calibration.measured) status = app_calibration_write(&o->calibration);
+    if (status == APP_OK && o->measureds) status = app_calibration_write(&o->calibration);
     if (status == APP_OK) status = write_all(&job, output, OUTPUTS);
     app_discard_outputs(output, OUTPUTS);
     sp_free(&job);

@@ -163,14 +163,6 @@ static bool build_network(sp_job *job, char *why)
            app_fail(why, "--chips %lld: no part of %s (%d chips)", (long long)chips, all.name, all.chips);
 }
 
-/* What nccom-test printed is taken to be an all_reduce over all of the network, where it does not say. */
-static bool calibrate(sp_job *job, char *why)
-{
-    app_calibration *c = &job->options.calibration;
-    const app_calibration_ask ask = { &job->net, TRN_ALL_REDUCE, TRN_BF16, 0, 0 };
-    return !c->measured || app_calibration_fit(c, &ask, why);
-}
-
 /* Rates and times as factors of what they are. */
 static void scale(sp_job *job)
 {
@@ -217,7 +209,7 @@ bool sp_settle(sp_job *job, char *why)
 bool sp_search(sp_job *job, char *why)
 {
     const sp_options *o = &job->options;
-    if (!read_model(job, why) || !sp_settle(job, why) || !calibrate(job, why)) return false;
+    if (!read_model(job, why) || !sp_settle(job, why) || !sp_calibrate(job, why)) return false;
     job->plan = app_resize(NULL, PLANS, sizeof *job->plan);
     if (trn_plan_search(&job->args, job->plan, PLANS, &job->list) != TRN_OK) return app_refuse(why, job->error.text);
     return (!o->scaling || scaling(job, why)) && (!sp_pareto_asked(o) || sp_pareto_run(job, why)) &&
@@ -231,5 +223,6 @@ void sp_free(sp_job *job)
     free(job->row);
     free(job->swing);
     free(job->point);
+    if (job->served.columns) app_table_free(&job->served);
     app_calibration_free(&job->options.calibration);
 }

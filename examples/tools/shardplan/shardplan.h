@@ -14,6 +14,7 @@
  *     published.c   what the vendor's pages print, beside what is expected
  *     picture.c     its pictures: bars, curves, SVG of the library
  *     roofline.c    the products of one layer under the roofs of a chip
+ *     calibrate.c   what was measured, and which numbers agree with it
  *     whatif.h      what if a number were another one; money and energy (knob.c, sweep.c, tornado.c, cost.c)
  *
  * Data goes to standard output, everything else to standard error.
@@ -30,7 +31,7 @@
 
 #include <trnmath/trn_plan.h>
 
-enum { SP_SCALES = 40 };
+enum { SP_SCALES = 40, SP_MEASURED = 32 };
 
 /* ---- options ---- */
 
@@ -51,6 +52,8 @@ typedef struct sp_options {
     sp_target target;
     sp_serving serving;
     app_calibration calibration;
+    const char *measured[SP_MEASURED]; /* --calibrate */
+    int measureds;
     trn_plan_args args; /* all that the command line says about the job */
 } sp_options;
 
@@ -96,10 +99,17 @@ typedef struct sp_job {
         trn_server_spec server;
         trn_system_spec system;
     } own;
+    app_table served; /* measured, before and after: rows of serving benchmarks and profiles */
+    trn_plan_assumptions before;
     trn_error error;
 } sp_job;
 
 bool sp_search(sp_job *job, char *why);
+/* Numbers of a calibration file that are the planner's; --assume comes first. */
+bool sp_planned(sp_options *o, char *why);
+/* Fits to all that --calibrate names; then tells what changed. */
+bool sp_calibrate(sp_job *job, char *why);
+void sp_print_calibrated(FILE *out, const sp_job *job);
 /* The network and the arguments, of options and model. */
 bool sp_settle(sp_job *job, char *why);
 void sp_free(sp_job *job);
@@ -126,12 +136,13 @@ typedef struct sp_text {
     char text[64];
 } sp_text;
 
-sp_text sp_time(double seconds);  /* "26.4 ms" */
-sp_text sp_bytes(double bytes);   /* "91.5 GiB" */
-sp_text sp_si(double value);      /* "70.6 G" */
-sp_text sp_count(int64_t value);  /* "400,000" */
-sp_text sp_percent(double share); /* "86.5 %" */
-int sp_tp(const trn_plan *plan);  /* as it is counted: in chips, or with --lnc in logical cores */
+sp_text sp_time(double seconds);            /* "26.4 ms" */
+sp_text sp_bytes(double bytes);             /* "91.5 GiB" */
+sp_text sp_si(double value);                /* "70.6 G" */
+sp_text sp_count(int64_t value);            /* "400,000" */
+sp_text sp_percent(double share);           /* "86.5 %" */
+sp_text sp_evidence(trn_evidence_class of); /* "5 published rows: wide, mixture, a token" */
+int sp_tp(const trn_plan *plan);            /* as it is counted: in chips, or with --lnc in logical cores */
 sp_text sp_tp_chips(const sp_job *job, const trn_plan *plan); /* "16", or "1/2": two replicas share a chip */
 sp_text sp_degrees(const trn_plan *plan);                     /* "tp 8, dp 4, pp 2": those above 1 */
 bool sp_has_cache(const sp_job *job);           /* of keys and values, or states: encoders and recommenders have none */

@@ -53,6 +53,18 @@ sp_text sp_count(int64_t value)
     return t;
 }
 
+sp_text sp_evidence(trn_evidence_class of)
+{
+    const trn_evidence e = trn_evidence_of(of);
+    sp_text t;
+    if (!e.rows)
+        snprintf(t.text, sizeof t.text, "no published row, assumed");
+    else
+        snprintf(t.text, sizeof t.text, "%d published row%s%s, %s", e.rows, e.rows > 1 ? "s" : "",
+                 e.rows < 10 ? ": wide" : "", e.name);
+    return t;
+}
+
 sp_text sp_percent(double share)
 {
     sp_text t;
@@ -261,6 +273,16 @@ static void print_memory(const trn_plan_memory *b, FILE *out)
                     100 * row[i].bytes / b->capacity);
 }
 
+/* What the ranges are from. */
+static void print_evidence(const sp_job *job, const trn_plan *p, FILE *out)
+{
+    fprintf(out, "  %srange of the time: %s%s\n", faint, sp_evidence(p->evidence).text, plain);
+    if (job->args.job != TRN_JOB_DECODE || !(p->expected_ttft_s > 0)) return;
+    fprintf(out, "  first token in %s (%s to %s; %s%s%s)\n", sp_time(p->expected_ttft_s).text,
+            sp_time(p->expected_ttft_low_s).text, sp_time(p->expected_ttft_high_s).text, faint,
+            sp_evidence(p->ttft_evidence).text, plain);
+}
+
 static void print_best(const sp_job *job, FILE *out)
 {
     const trn_plan *p = &job->plan[0];
@@ -269,6 +291,7 @@ static void print_best(const sp_job *job, FILE *out)
             sp_time(p->expected_s).text, plain);
     fprintf(out, " (%s to %s; bound %s)\n", sp_time(p->expected_low_s).text, sp_time(p->expected_high_s).text,
             sp_time(p->bound_s).text);
+    print_evidence(job, p, out);
     fprintf(out, "  %s%-22s %9s %17s%s\n", faint, "", "expected", "ideal", plain);
     const trn_plan_time *e = &p->expected, *t = &p->time;
     for (int i = 0; i < TRN_PART_COUNT; i++)
@@ -331,10 +354,7 @@ static void print_scaling(const sp_job *job, FILE *out)
 void sp_print_text(FILE *out, const sp_job *job)
 {
     choose_colours(out);
-    if (job->options.calibration.measured) {
-        app_calibration_print(out, &job->options.calibration);
-        fputc('\n', out);
-    }
+    if (job->options.measureds) sp_print_calibrated(out, job);
     print_head(job, out);
     print_table(job, out);
     print_best(job, out);

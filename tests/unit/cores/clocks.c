@@ -248,6 +248,7 @@ static void test_collectives_take_what_is_expected(void **state)
         a.op = TRN_ALL_REDUCE;
         a.bytes = 128 * 256 * 2;
         a.ranks_per_chip = 4;
+        a.in_graph = true;
         a.uncalibrated = uncalibrated;
         assert_int_equal(trn_collective_cost(&a, &cost), TRN_OK);
         assert_true(fabs(time_s - (uncalibrated ? cost.time_s : cost.expected_s)) < 1e-12);
@@ -286,6 +287,7 @@ static void test_lists_share_links(void **state)
     a.bytes = 128 * 256 * 2;
     a.chips = chip;
     a.count = 4;
+    a.in_graph = true;
     assert_int_equal(trn_collective_cost(&a, &cost), TRN_OK);
     a.algorithm = cost.algorithm;
     a.single_step = cost.single_step;
@@ -293,6 +295,52 @@ static void test_lists_share_links(void **state)
     assert_int_equal(trn_collective_cost(&a, &cost), TRN_OK);
     for (int r = 0; r < 8; r++) assert_true(fabs(cores.rank[r].core.time_s - cost.expected_s) < 1e-12);
     trn_cores_end(&cores);
+}
+
+/* How much each sends is told first: one more gather, of four bytes a rank. */
+static float sent[8][8], received[8][64];
+static uint32_t sizes[8][2][8];
+
+static trn_status times_of_sizes(trn_cores_rank *self, void *user)
+{
+    const int r = self->rank;
+    trn_cores_collective_args a;
+    memset(&a, 0, sizeof a);
+    (void)user;
+    for (int i = 0; i < 8; i++) sizes[r][0][i] = 8, sizes[r][1][i] = 0;
+    a.src = trn_core_hbm(&self->core, "u", trn_tensor_2d(TRN_F32, sent[r], 8, 1));
+    a.dst = trn_core_hbm(&self->core, "v", trn_tensor_2d(TRN_F32, received[r], 64, 1));
+    a.metadata = trn_core_hbm(&self->core, "t", trn_tensor_2d(TRN_U32, sizes[r], 2, 8));
+    return trn_cores_all_gather_v(self, &a);
+}
+
+static void test_sizes_are_told_first(void **state)
+{
+    (void)state;
+    for (int uncalibrated = 0; uncalibrated < 2; uncalibrated++) {
+        trn_cores_args args = chip_of(8, 1);
+        args.uncalibrated = uncalibrated;
+        run(&args, times_of_sizes, NULL);
+        trn_collective_args a;
+        trn_cost cost[2];
+        memset(&a, 0, sizeof a);
+        a.net = &cores.net;
+        a.op = TRN_ALL_GATHER;
+        a.ranks_per_chip = args.cores_per_chip ? args.cores_per_chip : 8;
+        a.count = 8 / a.ranks_per_chip;
+        const int chip[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+        a.chips = chip;
+        a.in_graph = true;
+        a.uncalibrated = uncalibrated;
+        for (int i = 0; i < 2; i++) {
+            a.bytes = i ? 64 * 4 : 8 * 4;
+            assert_int_equal(trn_collective_cost(&a, &cost[i]), TRN_OK);
+        }
+        const double all = uncalibrated ? cost[1].time_s : cost[0].expected_s + cost[1].expected_s;
+        if (fabs(cores.rank[0].core.time_s - all) > 1e-12)
+            fail_msg("%g s, expected %g", cores.rank[0].core.time_s, all);
+        trn_cores_end(&cores);
+    }
 }
 
 int cores_clocks(void)
@@ -305,6 +353,7 @@ int cores_clocks(void)
         cmocka_unit_test(test_so_many_run_at_once),
         cmocka_unit_test(test_collectives_take_what_is_expected),
         cmocka_unit_test(test_lists_share_links),
+        cmocka_unit_test(test_sizes_are_told_first),
     };
     return cmocka_run_group_tests_name("cores_clocks", tests, NULL, NULL);
 }

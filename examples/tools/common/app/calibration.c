@@ -36,6 +36,33 @@ bool app_calibration_release(app_calibration *c, const char *name, char *why)
     return true;
 }
 
+bool app_calibration_plan(app_calibration *c, const char *name, double value, char *why)
+{
+    int i = 0;
+    while (i < c->planneds && strcmp(c->planned[i].name, name) != 0) i++;
+    if (i == APP_PLANNED || strlen(name) >= sizeof c->planned[i].name)
+        return app_refuse(why, "more numbers of the planner than it has");
+    if (i == c->planneds) c->planneds++;
+    snprintf(c->planned[i].name, sizeof c->planned[i].name, "%s", name);
+    c->planned[i].value = value;
+    return true;
+}
+
+/* Lines "plan.NAME = NUMBER # why", which the library has checked. */
+static bool load_planned(app_calibration *c, const char *text, size_t size, char *why)
+{
+    bool ok = true;
+    for (size_t at = 0, end; at < size && ok; at = end + 1) {
+        char line[160], name[64];
+        double value;
+        const char *newline = memchr(text + at, '\n', size - at);
+        end = newline ? (size_t)(newline - text) : size;
+        snprintf(line, sizeof line, "%.*s", (int)(end - at < 159 ? end - at : 159), text + at);
+        if (sscanf(line, " plan.%63[^ =\t] = %lf", name, &value) == 2) ok = app_calibration_plan(c, name, value, why);
+    }
+    return ok;
+}
+
 bool app_calibration_load(app_calibration *c, const char *path, char *why)
 {
     io_map map;
@@ -46,9 +73,11 @@ bool app_calibration_load(app_calibration *c, const char *path, char *why)
         return app_refuse(why, strncmp(sentence, path, named - 2) == 0 ? sentence + named : sentence);
     }
     const trn_status status = trn_calibration_load((const char *)map.bytes, map.size, &c->now, &error);
+    const bool ok =
+        status == TRN_OK ? load_planned(c, (const char *)map.bytes, map.size, why) : app_refuse(why, error.text);
     io_map_close(&map);
     c->loaded = path;
-    return status == TRN_OK || app_refuse(why, error.text);
+    return ok;
 }
 
 /* ---- what was measured ---- */
@@ -178,6 +207,7 @@ static void write_file(FILE *out, const void *context)
     const app_calibration *c = context;
     app_say(out, "# fitted to %.400s; read by --calibration and trn_calibration_load\n", c->measured);
     trn_calibration_save(&c->now, put, out, NULL);
+    for (int i = 0; i < c->planneds; i++) fprintf(out, "plan.%s = %.17g\n", c->planned[i].name, c->planned[i].value);
 }
 
 bool app_calibration_fit(app_calibration *c, const app_calibration_ask *ask, char *why)
@@ -214,8 +244,10 @@ void app_calibration_print(FILE *out, const app_calibration *c)
     double from[sizeof usual / sizeof(double)];
     memcpy(value, &c->now, sizeof value);
     memcpy(from, &usual, sizeof from);
-    app_print_table(out, &c->table);
-    fputc('\n', out);
+    if (c->table.columns) {
+        app_print_table(out, &c->table);
+        fputc('\n', out);
+    }
     for (int i = 0; trn_calibration_field_at(i, &f); i++)
         if (fabs(value[i] - from[i]) > 1e-9 * from[i])
             fprintf(out, "  %-10s %10.4g, %.4g before  %s\n", f.field, value[i], from[i], f.unit);

@@ -13,13 +13,23 @@
 
 #include <trnmath/trn_calibration_fit.h>
 
+/* A number of the planner that a file has: "plan.kernel_s". */
+typedef struct app_planned {
+    char name[32];
+    double value;
+} app_planned;
+
+enum { APP_PLANNED = 32 };
+
 typedef struct app_calibration {
     trn_release release;
-    trn_calibration now;  /* what is to be used */
-    const char *loaded;   /* the file that it is from */
-    const char *measured; /* nccom-test's output, to be fitted */
-    app_table table;      /* after a fit: one row for each size, before and after */
-    char written[512];    /* after a fit: the file that holds the numbers */
+    trn_calibration now;              /* what is to be used */
+    const char *loaded;               /* the file that it is from */
+    const char *measured;             /* nccom-test's output, to be fitted */
+    app_table table;                  /* after a fit: one row for each size, before and after */
+    char written[512];                /* after a fit: the file that holds the numbers */
+    app_planned planned[APP_PLANNED]; /* that the file has, and that a fit adds */
+    int planneds;
 } app_calibration;
 
 /* What a file does not say. */
@@ -38,6 +48,8 @@ bool app_calibration_load(app_calibration *c, const char *path, char *why);
 bool app_calibration_fit(app_calibration *c, const app_calibration_ask *ask, char *why);
 /* Writes MEASURED.calibration; APP_OK, or a status after one sentence. */
 int app_calibration_write(const app_calibration *c);
+/* One more number of the planner, or another value of it. */
+bool app_calibration_plan(app_calibration *c, const char *name, double value, char *why);
 /* The rows, and the fields that moved. */
 void app_calibration_print(FILE *out, const app_calibration *c);
 
@@ -55,7 +67,8 @@ void app_calibration_print(FILE *out, const app_calibration *c);
 #define APP_CALIBRATION_OPTIONS(type, field)                                                                           \
     { "--release", "NAME", "software whose times are expected: newer (the default) or older (about 2023)",             \
       .apply = take_release },                                                                                         \
-    { "--calibration", "FILE", "numbers of an earlier --calibrate instead", .apply = take_calibration },               \
+    { "--calibration", "FILE", "numbers of an earlier --calibrate instead", .apply = take_calibration }
+#define APP_CALIBRATE_OPTION(type, field)                                                                              \
     { "--calibrate", "FILE",                                                                                           \
       "fit them to what nccom-test printed (tables or JSON; a line with its command says what was\n"                   \
       "run), show each size before and after, and write FILE.calibration",                                             \
