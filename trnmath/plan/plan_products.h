@@ -103,7 +103,8 @@ TRNI_FN double trni_plan_awake(const trni_plan_slice *s)
     const double all = (double)s->model->experts, here = (double)s->experts;
     if (here < 1) return 0;
     const double missed = 1 - (double)s->model->experts_per_token / all;
-    return fmin(here * (1 - pow(missed, s->tokens * all / here)), s->routed);
+    const double by_none = missed > 0 ? exp(log(missed) * s->tokens * all / here) : 0;
+    return fmin(here * (1 - by_none), s->routed);
 }
 
 /* In the order of a forward pass. */
