@@ -127,7 +127,7 @@ json all.json
 json trace.json
 [ "$(wc -l <all.csv)" = 1485 ] || fail "all.csv has not a head and 1,484 rows"
 [ "$(grep -c '^    {"rank": ' all.json)" = 1484 ] || fail "all.json has not 1,484 plans"
-[ "$(head -n 1 all.csv | tr ',' '\n' | wc -l)" = 69 ] || fail "all.csv: not 69 columns"
+[ "$(head -n 1 all.csv | tr ',' '\n' | wc -l)" = 73 ] || fail "all.csv: not 73 columns"
 awk -F, 'NR > 1 && $13 == "yes" && $2 * $3 * $4 * $5 * $6 != 144 { exit 1 }' all.csv ||
     fail "all.csv: degrees are not 144"
 grep -q '</html>' page.html || fail "page.html does not end"

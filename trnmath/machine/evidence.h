@@ -70,7 +70,7 @@ TRN_API trn_evidence trn_evidence_of(trn_evidence_class of)
 /* `asked` instead of the `usual` spread of one class moves those of all others, in logarithms; 1 leaves none. */
 TRNI_FN double trni_evidence_spread(trn_evidence_class of, double asked, double usual)
 {
-    return asked > 1 ? pow(asked, log(trn_evidence_of(of).spread) / log(usual)) : 1;
+    return asked > 1 ? exp(log(asked) * log(trn_evidence_of(of).spread) / log(usual)) : 1;
 }
 
 #endif /* TRNI_BODIES */

@@ -135,9 +135,11 @@ TRNI_FN void trni_plan_list_attention(trni_plan_layer_list *list, const trni_pla
 TRNI_FN double trni_plan_awake(const trni_plan_slice *s)
 {
     const double all = (double)s->model->experts, here = (double)s->experts;
+    const double each = (double)s->model->experts_per_token;
     if (here < 1) return 0;
-    const double missed = 1 - (double)s->model->experts_per_token / all;
-    return fmin(here * (1 - pow(missed, s->tokens * all / here)), s->routed);
+    const double missed = 1 - each / all, tokens = s->routed / each * all / here;
+    const double by_none = missed > 0 ? exp(log(missed) * tokens) : 0;
+    return fmin(here * (1 - by_none), s->routed);
 }
 
 /* In the order of a forward pass. */
