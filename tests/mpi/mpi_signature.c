@@ -114,6 +114,7 @@ static void as_graph(scene *s)
     CASE_OF_NUMBER(X, ask, launch_s)                                                                                   \
     CASE_OF_NUMBER(X, ask, instance_s)                                                                                 \
     CASE_OF_NUMBER(X, ask, step_s)                                                                                     \
+    CASE_OF_NUMBER(X, ask, graph_s)                                                                                    \
     CASE_OF_NUMBER(X, ask, torus)                                                                                      \
     CASE_OF_NUMBER(X, ask, peer)                                                                                       \
     CASE_OF_NUMBER(X, ask, switched)                                                                                   \
