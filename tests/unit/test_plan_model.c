@@ -979,7 +979,7 @@ static void other_fields(void **state)
         "{\"model_type\": \"granite\", " SIZE REST ", \"attention_multiplier\": 0.01, \"logits_scaling\": 8.0, "
         "\"residual_multiplier\": 0.2, \"embedding_multiplier\": 12.0, \"mlp_bias\": false}",
         "{\"model_type\": \"gemma3_text\", " SIZE REST ", \"sliding_window\": 512, \"sliding_window_pattern\": 2, "
-        "\"attn_logit_softcapping\": 50.0, \"final_logit_softcapping\": 30.0, \"query_pre_attn_scalar\": 256, "
+        "\"num_key_value_heads\": 2, \"head_dim\": 4, \"attn_logit_softcapping\": 50.0, \"final_logit_softcapping\": 30.0, \"query_pre_attn_scalar\": 256, "
         "\"cache_implementation\": \"hybrid\", \"rope_local_base_freq\": 10000}",
         "{\"model_type\": \"gpt_oss\", " SIZE REST ", \"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
         "\"experts_per_token\": 2, \"initial_context_length\": 4096, \"swiglu_limit\": 7.0, \"sliding_window\": 128, "
@@ -1007,6 +1007,39 @@ static void other_fields(void **state)
         if (row[i].refused) continue;
         assert_int_equal(all.notes.count, row[i].note ? 1 : 0);
         if (row[i].note && !strstr(all.notes.text[0], row[i].note)) fail_msg("%s", all.notes.text[0]);
+    }
+}
+
+/* Files leave out what the family's class takes anyway: Gemma 3 of 4 and of 27 billion, as they are published. Null is
+ * not left out. */
+static void left_to_the_class(void **state)
+{
+    (void)state;
+#define GEMMA3                                                                                                         \
+    "{\"model_type\": \"gemma3\", \"text_config\": {\"model_type\": \"gemma3_text\", \"sliding_window\": 1024, "
+    static const struct {
+        const char *text;
+        int notes, heads, kv_heads, head_dim, billions; /* parameters of the decoder, in tenths */
+    } row[] = {
+        { GEMMA3 "\"hidden_size\": 2560, \"intermediate_size\": 10240, \"num_hidden_layers\": 34}}", 4, 8, 4, 256, 39 },
+        { GEMMA3 "\"hidden_size\": 5376, \"intermediate_size\": 21504, \"num_hidden_layers\": 62, "
+                 "\"num_attention_heads\": 32, \"num_key_value_heads\": 16, \"head_dim\": 128}}",
+          1, 32, 16, 128, 270 },
+        { GEMMA3 "\"hidden_size\": 1024, \"intermediate_size\": 1024, \"num_hidden_layers\": 1, \"head_dim\": null, "
+                 "\"num_key_value_heads\": null}}",
+          2, 8, 0, 0, 3 },
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        static hf_config all;
+        char why[HF_WHY];
+        if (!load(row[i].text, &all, why)) fail_msg("%s", why);
+        assert_int_equal(all.notes.count, row[i].notes);
+        assert_non_null(strstr(all.notes.text[row[i].notes - 1], "gemma3_text's class has it"));
+        assert_int_equal(all.model.vocab, 262208);
+        assert_int_equal(all.model.heads, row[i].heads);
+        assert_int_equal(all.model.kv_heads, row[i].kv_heads);
+        assert_int_equal(all.model.head_dim, row[i].head_dim);
+        assert_int_equal((int)(twin(&all.model).all / 1e8 + 0.5), row[i].billions);
     }
 }
 
@@ -1063,6 +1096,7 @@ int main(void)
         cmocka_unit_test(recommenders),
         cmocka_unit_test(bad_configurations),
         cmocka_unit_test(layers_of_each_kind),
+        cmocka_unit_test(left_to_the_class),
 #else
         cmocka_unit_test(without_cjson),
 #endif

@@ -5,6 +5,7 @@
 #define HF_FAMILIES_H
 
 #include <stddef.h>
+#include <string.h>
 
 #define HF_FN static inline __attribute__((unused))
 
@@ -111,6 +112,24 @@ HF_FN const hf_family *hf_family_at(int index)
         { "gpt2", HF_QKV_BIAS | HF_O_BIAS | HF_MLP_BIAS | HF_NORM_BIAS | HF_PLAIN_MLP | HF_TIED | HF_GPT2, 2, 0, NULL },
     };
     return index >= 0 && index < (int)(sizeof row / sizeof row[0]) ? &row[index] : NULL;
+}
+
+/* What the family's class takes where a file leaves it out, as text_config in files of Gemma 3 does; 0 = nothing. */
+HF_FN long hf_usual(const char *type, const char *field)
+{
+    static const struct {
+        const char *type, *field;
+        long value;
+    } row[] = {
+        /* transformers, Gemma3TextConfig */
+        { "gemma3_text", "vocab_size", 262208 },      { "gemma3_text", "hidden_size", 2304 },
+        { "gemma3_text", "intermediate_size", 9216 }, { "gemma3_text", "num_hidden_layers", 26 },
+        { "gemma3_text", "num_attention_heads", 8 },  { "gemma3_text", "num_key_value_heads", 4 },
+        { "gemma3_text", "head_dim", 256 },           { "gemma3_text", "sliding_window", 4096 },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+        if (strcmp(row[i].type, type) == 0 && strcmp(row[i].field, field) == 0) return row[i].value;
+    return 0;
 }
 
 #endif /* HF_FAMILIES_H */

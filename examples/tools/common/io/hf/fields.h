@@ -76,13 +76,19 @@ HF_FN const cJSON *hf_field(hf_reader *r, const char *field, io_json *digits)
 
 enum { HF_NEEDED = -1 };
 
-/* A whole number from low to high; `missing` when there is none (HF_NEEDED: that is an error). */
+/* A whole number from low to high; where there is none what the family's class takes, else `missing` (HF_NEEDED: that is
+ * an error). */
 HF_FN int64_t hf_number(hf_reader *r, const char *field, int64_t low, int64_t high, int64_t missing)
 {
     io_json digits;
     uint64_t number = 0;
     const cJSON *item = hf_field(r, field, &digits);
     if (!item) {
+        const long usual = hf_usual(r->family->type, field);
+        if (usual && !cJSON_HasObjectItem(r->root, field)) { /* null is an answer, too */
+            hf_note(r, "the file has no '%s': %ld, as %s's class has it", field, usual, r->family->type);
+            return usual;
+        }
         if (missing == HF_NEEDED) hf_fail(r, "it has no '%s', which %s needs", field, r->family->type);
         return missing;
     }
