@@ -52,41 +52,30 @@ static inline trn_status published_plan(const published_job *row, const trn_topo
     return trn_plan_evaluate(&a, p);
 }
 
-/* tensor_share, hbm_share, kernel_s */
-static inline trn_status published_steps(const published_model *m, const double *number, double *seconds)
+static inline trn_status published_with(const published_model *m, const trn_plan_assumptions *with, bool firsts,
+                                        double *seconds)
 {
     trn_status status = TRN_OK;
     for (int i = 0; i < m->rows && status == TRN_OK; i++) {
         const published_job *row = &published_jobs[m->row[i]];
         const trn_topology net = published_job_net(row);
-        trn_plan_assumptions with;
         trn_plan p;
-        memset(&with, 0, sizeof with);
-        with.tensor_share = number[0];
-        with.hbm_share = number[1];
-        with.kernel_s = number[2];
-        status = published_plan(row, &net, &with, m->error, &p);
-        seconds[i] = p.expected_s;
+        status = published_plan(row, &net, with, m->error, &p);
+        seconds[i] = firsts ? published_job_first_s(row, &p) : p.expected_s;
     }
     return status;
 }
 
-/* first_s, score_passes */
+static inline trn_status published_steps(const published_model *m, const double *number, double *seconds)
+{
+    const trn_plan_assumptions with = { .tensor_share = number[0], .hbm_share = number[1], .kernel_s = number[2] };
+    return published_with(m, &with, false, seconds);
+}
+
 static inline trn_status published_firsts(const published_model *m, const double *number, double *seconds)
 {
-    trn_status status = TRN_OK;
-    for (int i = 0; i < m->rows && status == TRN_OK; i++) {
-        const published_job *row = &published_jobs[m->row[i]];
-        const trn_topology net = published_job_net(row);
-        trn_plan_assumptions with;
-        trn_plan p;
-        memset(&with, 0, sizeof with);
-        with.first_s = number[0];
-        with.score_passes = number[1];
-        status = published_plan(row, &net, &with, m->error, &p);
-        seconds[i] = published_job_first_s(row, &p);
-    }
-    return status;
+    const trn_plan_assumptions with = { .first_s = number[0], .score_passes = number[1] };
+    return published_with(m, &with, true, seconds);
 }
 
 static inline trn_status published_times(const published_model *m, const trn_calibration *c, double *seconds)
