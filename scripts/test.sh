@@ -96,5 +96,5 @@ if [ $matrix = OFF ]; then
     export TRN_EXPECT_SKIPS
 fi
 [ -z "$leave" ] || set -- -LE "^($leave)\$" "$@"
-# Two more at a time than there are processors: some wait, for a time-out, a browser or a neighbour.
-exec ctest --parallel "$((jobs + 2))" --output-on-failure "$@"
+# One more at a time than there are processors: some wait, for a time-out or a browser.
+exec ctest --parallel "$((jobs + 1))" --output-on-failure "$@"

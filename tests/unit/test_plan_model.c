@@ -979,7 +979,8 @@ static void other_fields(void **state)
         "{\"model_type\": \"granite\", " SIZE REST ", \"attention_multiplier\": 0.01, \"logits_scaling\": 8.0, "
         "\"residual_multiplier\": 0.2, \"embedding_multiplier\": 12.0, \"mlp_bias\": false}",
         "{\"model_type\": \"gemma3_text\", " SIZE REST ", \"sliding_window\": 512, \"sliding_window_pattern\": 2, "
-        "\"num_key_value_heads\": 2, \"head_dim\": 4, \"attn_logit_softcapping\": 50.0, \"final_logit_softcapping\": 30.0, \"query_pre_attn_scalar\": 256, "
+        "\"num_key_value_heads\": 2, \"head_dim\": 4, "
+        "\"attn_logit_softcapping\": 50.0, \"final_logit_softcapping\": 30.0, \"query_pre_attn_scalar\": 256, "
         "\"cache_implementation\": \"hybrid\", \"rope_local_base_freq\": 10000}",
         "{\"model_type\": \"gpt_oss\", " SIZE REST ", \"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
         "\"experts_per_token\": 2, \"initial_context_length\": 4096, \"swiglu_limit\": 7.0, \"sliding_window\": 128, "

@@ -76,8 +76,8 @@ HF_FN const cJSON *hf_field(hf_reader *r, const char *field, io_json *digits)
 
 enum { HF_NEEDED = -1 };
 
-/* A whole number from low to high; where there is none what the family's class takes, else `missing` (HF_NEEDED: that is
- * an error). */
+/* A whole number from low to high; where there is none what the family's class takes, else `missing` (HF_NEEDED: that
+ * is an error). */
 HF_FN int64_t hf_number(hf_reader *r, const char *field, int64_t low, int64_t high, int64_t missing)
 {
     io_json digits;
