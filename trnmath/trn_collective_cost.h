@@ -272,8 +272,7 @@ TRNI_FN void trni_cost_answer(const trni_layout *l, const trni_pick *c, trn_cost
     cost->evidence = trni_collective_evidence(l->ask);
     const double usual = trn_calibration_default().spread;
     const double spread = trni_evidence_spread(cost->evidence, l->calibration.spread, usual);
-    cost->expected_low_s = fmax(cost->time_s, cost->expected_s / spread);
-    cost->expected_high_s = cost->expected_s * spread;
+    trni_evidence_range(spread, cost->time_s, cost->expected_s, &cost->expected_low_s, &cost->expected_high_s);
     cost->launch_s = trni_launch_s(l);
     cost->expected_latency_s = trni_expected_latency_s(l, t) + cost->graph_s;
     cost->expected_link_s = t->expected_link_s * bytes;

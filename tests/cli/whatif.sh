@@ -199,6 +199,11 @@ awk -F, 'FNR == 1 { file++; next } file == 1 && $10 <= 0.025 && $13 <= 0.5 && $9
     file == 2 { if (FNR == 2 && $9 < best) bad = 1; last = $9; n++ } END { exit bad || !n }' pareto.csv fast.csv ||
     fail "not the cheapest first: $(cat fast.csv)"
 says " meet the targets; the cheapest first"
+# Surely: at the upper end of the range of first tokens, which is wider than that of a token (157 ms, up to 228).
+works "$small" --system trn2.48xlarge --job decode --chips 2 --tp 2 --batch 2 --ttft-below 200ms
+says "157 ms  expected  tp 2"
+works "$small" --system trn2.48xlarge --job decode --chips 2 --tp 2 --batch 2 --ttft-below 240ms
+says "157 ms  surely    tp 2"
 "$program" "$large" $job --tpot-below 1ms >out 2>err
 [ $? = 1 ] || fail "a token in 1 ms: not status 1"
 says "no plan meets the targets; the shortest token takes"

@@ -73,6 +73,13 @@ TRNI_FN double trni_evidence_spread(trn_evidence_class of, double asked, double 
     return asked > 1 ? exp(log(asked) * log(trn_evidence_of(of).spread) / log(usual)) : 1;
 }
 
+/* Where four of five times lie; none is below the ideal one. */
+TRNI_FN void trni_evidence_range(double spread, double ideal_s, double expected_s, double *low_s, double *high_s)
+{
+    *low_s = fmax(ideal_s, expected_s / spread);
+    *high_s = expected_s * spread;
+}
+
 #endif /* TRNI_BODIES */
 
 #endif /* TRNI_MACHINE_EVIDENCE_H */

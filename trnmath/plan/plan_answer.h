@@ -97,8 +97,7 @@ TRNI_FN void trni_plan_range(const trni_plan_work *w, trn_evidence_class of, dou
 {
     const double usual = trn_plan_assumptions_default(NULL).spread;
     const double spread = trni_evidence_spread(of, w->a.assumptions.spread, usual);
-    *low_s = fmax(ideal_s, expected_s / spread);
-    *high_s = expected_s * spread;
+    trni_evidence_range(spread, ideal_s, expected_s, low_s, high_s);
 }
 
 TRNI_FN void trni_plan_ranges(const trni_plan_work *w, trn_plan *p)

@@ -45,16 +45,22 @@ TRNI_FN int64_t trni_plan_tp_ranks(const trni_plan_work *w, const trn_plan *p)
     return (int64_t)p->tp * w->a.ranks_per_chip / trni_plan_sharing(w, p);
 }
 
+/* Groups of tp's ranks that hold other experts: 1 where every rank has a slice of every expert. */
+TRNI_FN int64_t trni_plan_experts_over(const trni_plan_work *w)
+{
+    return w->a.experts_over > 1 ? w->a.experts_over : 1;
+}
+
 /* Ranks that cut the width of one expert; the rest of tp hold others (experts_over). */
 TRNI_FN int64_t trni_plan_expert_shares(const trni_plan_work *w, const trn_plan *p)
 {
-    return w->a.experts_over > 1 ? trni_plan_tp_ranks(w, p) / w->a.experts_over : trni_plan_tp_ranks(w, p);
+    return trni_plan_tp_ranks(w, p) / trni_plan_experts_over(w);
 }
 
 /* Experts that a rank of tp has a part of. */
 TRNI_FN int64_t trni_plan_experts_here(const trni_plan_work *w, const trn_plan *p)
 {
-    return w->m.experts / p->ep / (w->a.experts_over > 1 ? w->a.experts_over : 1);
+    return w->m.experts / p->ep / trni_plan_experts_over(w);
 }
 
 /* ---- stages ---- */
@@ -181,8 +187,7 @@ TRNI_FN double trni_plan_layer_activation(const trni_plan_work *w, const trn_pla
     if (kind != TRN_RECOMPUTE_FULL) {
         elements += trni_plan_qkv_elements(m, t) + (all ? trni_plan_mixed_elements(m, t) : 0);
         elements += trni_plan_inner_elements(m, sparse ? m->shared_intermediate : m->intermediate, t, all);
-        const double over = w->a.experts_over > 1 ? w->a.experts_over : 1;
-        elements += tokens / over *
+        elements += tokens / (double)trni_plan_experts_over(w) *
                     (hidden + trni_plan_inner_elements(m, m->moe_intermediate, trni_plan_expert_shares(w, p), all));
         softmax = all ? 4 * heads * (1 - trni_plan_linear_part(m)) : 0; /* one F32: its scores' maximum and sum */
     }

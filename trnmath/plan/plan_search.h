@@ -76,7 +76,7 @@ TRNI_FN const char *trni_plan_tp_text(const trni_plan_work *w, const trn_plan *p
 TRNI_DRIVER bool trni_plan_check_over(const trni_plan_work *w, trn_plan *p, const char *tp)
 {
     const trn_model *m = &w->m;
-    const int64_t t = trni_plan_tp_ranks(w, p), over = w->a.experts_over > 1 && m->experts ? w->a.experts_over : 1;
+    const int64_t t = trni_plan_tp_ranks(w, p), over = trni_plan_experts_over(w);
     if (over > 1 && (t % over || m->experts % over))
         return trni_plan_refuse(p, TRN_PLAN_EXPERTS,
                                 "%lld experts over %lld of the ranks of %s: one of both does not "

@@ -136,7 +136,7 @@ TRNI_FN void trni_plan_run_tokens(trni_plan_run *r, int64_t sequences, int64_t l
     r->slice.sequences = (double)sequences;
     r->slice.decode = r->job == TRN_JOB_DECODE;
     r->slice.routed = tokens * (double)r->w->m.experts_per_token * r->w->a.assumptions.expert_imbalance;
-    if (r->w->a.experts_over > 1) r->slice.routed /= r->w->a.experts_over;
+    r->slice.routed /= (double)trni_plan_experts_over(r->w);
     r->slice.experts = trni_plan_experts_here(r->w, r->p);
     r->slice.expert_shares = trni_plan_expert_shares(r->w, r->p);
     r->resident = trni_plan_run_encodes(r) && trni_plan_run_fits_sbuf(r);

@@ -39,16 +39,14 @@ typedef struct served {
 
 bool sp_planned(sp_options *o, char *why)
 {
-    const trn_plan_assumptions asked = o->args.assumptions;
+    trn_plan_assumptions asked = o->args.assumptions;
     for (int i = 0; i < o->calibration.planneds; i++) {
         const app_planned *p = &o->calibration.planned[i];
-        double *into = sp_assumption(&o->args.assumptions, p->name), before;
-        trn_plan_assumptions copy = asked;
+        double *into = sp_assumption(&o->args.assumptions, p->name);
         if (!into)
             return app_fail(why, "--calibration %.200s: plan.%s: no such assumption; --assumptions lists them",
                             o->calibration.loaded, p->name);
-        before = *sp_assumption(&copy, p->name);
-        if (before > 0 || before < 0) continue; /* --assume */
+        if (fabs(*sp_assumption(&asked, p->name)) > 0) continue; /* --assume */
         *into = p->value > 0 ? p->value : -1;
     }
     return true;

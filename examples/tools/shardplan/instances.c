@@ -49,5 +49,6 @@ trn_topology sp_instance_net(int instance)
 }
 
 int sp_instance_chips(int instance) { return row[instance - 1].chips; }
+
 /* The vendor's rules for groups are those of its own instances; of inf2 none are known. */
 bool sp_instance_any_group(int instance) { return instance && row[instance - 1].ring; }

@@ -40,11 +40,12 @@ static bool take_system(void *into, const char *value, char *why)
 {
     app_offer_systems();
     const trn_system system = trn_system_from_name(value);
-    ((sp_options *)into)->instance = sp_instance_named(value);
-    ((sp_options *)into)->system_given = true;
-    if (((sp_options *)into)->instance) return true;
+    sp_options *o = into;
+    o->instance = sp_instance_named(value);
+    o->system_given = true;
+    if (o->instance) return true;
     if (system == TRN_SYSTEM_COUNT) return app_refuse(why, "no such system; --help lists them");
-    ((sp_options *)into)->system = system;
+    o->system = system;
     return true;
 }
 

@@ -33,7 +33,7 @@ bool sp_parse_seconds(const char *text, double *seconds, char *why)
 
 static bool has_targets(const sp_options *o) { return o->target.ttft_s > 0 || o->target.tpot_s > 0; }
 
-bool sp_pareto_asked(const sp_options *o) { return o->target.pareto || o->target.ttft_s > 0 || o->target.tpot_s > 0; }
+bool sp_pareto_asked(const sp_options *o) { return o->target.pareto || has_targets(o); }
 
 /* ---- all plans ---- */
 
@@ -44,9 +44,8 @@ static bool below(double value, double target) { return target <= 0 || value <= 
 
 static void judge(const sp_target *t, sp_point *p)
 {
-    const double up = p->plan.expected_high_s / p->plan.expected_s;
     p->meets = below(p->plan.expected_ttft_s, t->ttft_s) && below(p->plan.expected_s, t->tpot_s);
-    p->surely = below(up * p->plan.expected_ttft_s, t->ttft_s) && below(p->plan.expected_high_s, t->tpot_s);
+    p->surely = below(p->plan.expected_ttft_high_s, t->ttft_s) && below(p->plan.expected_high_s, t->tpot_s);
 }
 
 static void keep(sp_job *job, const trn_plan *plan, int chips, int64_t batch)
