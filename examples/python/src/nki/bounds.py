@@ -31,19 +31,29 @@ from .tensor import NkiTensor
 
 _ALU = {op.alu: name for name, op in reversed(operators.ALL.items()) if op.alu is not None}
 _ACT = {op.act: name for name, op in reversed(operators.ALL.items()) if op.act is not None}
+_RESULTS = ("dst", "val_dst", "idx_dst", "reduce_res", "dst_scale", "dst_idx")  # an instruction's, by its field
 Label = tuple[str, int, str]  # file, line, instruction
+
+
+def _overwritten(given: dict[str, Any]) -> list[NkiTensor]:
+    """Those operands whose memory the instruction writes, so that what they hold has to be kept."""
+    operands = [v for v in (*given.values(), *given.get("srcs", ())) if isinstance(v, NkiTensor)]
+    written = {given[name].allocation for name in _RESULTS if isinstance(given.get(name), NkiTensor)}
+    return [t for t in operands if t.allocation in written]
 
 
 class Follow(Errors):
     """Errors of everything on a core, kept up while a kernel runs. labels: the places of the kernel that are told
-    apart, or none of them."""
+    apart, or none of them; before: what followed a program of the same launch, whose tensors in HBM it shares."""
 
     def __init__(self, core: _core.Core, labels: Sequence[Label] = (), numerics: str | None = None,
-                 random: bool = False) -> None:
-        super().__init__(core, max(len(labels), 1), numerics, random)
+                 random: bool = False, asked: str | None = None, before: Follow | None = None) -> None:
+        super().__init__(core, max(len(labels), 1), numerics, random, asked, before.hbm if before else None)
         self.labels = list(labels)
         self.seen: dict[Label, None] = {}
         self.unknown: dict[str, None] = {}
+        if before is not None:
+            self.seen, self.unknown, self.narrowed = before.seen, before.unknown, before.narrowed
 
     def source(self, name: str) -> int:
         """The place in the kernel that issues this instruction, by number; a new place is remembered."""
@@ -61,32 +71,37 @@ class Follow(Errors):
                 table = _ACT if field == "op" and name in ("activation", "activate2") else _ALU
                 given[field] = table.get(given[field], given[field])
         source = self.source(name)
-        operands = [v for v in given.values() if isinstance(v, NkiTensor)] + list(given.get("srcs", ()))
-        before = {id(t): (numbers(t), self.error(t).map(np.array)) for t in operands}
+        step = Step(self, source, _overwritten(given))
         instruction(core, *args)
-        step = Step(self, source, before)
         rule = rules.RULES.get(name)
         try:
             if rule is None:
                 raise NotImplementedError(name)
             rule(step, **given)
         except NotImplementedError as lacking:
-            self.unknown[str(lacking)] = None
-            for field in ("dst", "val_dst", "idx_dst", "reduce_res", "dst_scale"):
-                if isinstance(given.get(field), NkiTensor):
-                    lost = step.none(fours(given[field]).shape)
-                    lost.worst[source] = lost.variance[source] = np.inf
-                    self.keep(given[field], lost)
+            self.lost(str(lacking), [given[f] for f in _RESULTS if isinstance(given.get(f), NkiTensor)])
+
+    def lost(self, why: str, tensors: Sequence[NkiTensor]) -> None:
+        """Nothing is known of what these hold now."""
+        self.unknown[why] = None
+        for tensor in tensors:
+            error = Error.none(self.sources, tuple(fours(tensor).shape))
+            error.worst[0] = error.variance[0] = np.inf
+            self.keep(tensor, error)
 
 
 # ---- a kernel ----
 
 class Bound:
-    """A result: .value as the kernel returned it, .worst and .sigma per element; .places: who brought how much."""
+    """A result: .value as the kernel returned it, .worst and .sigma per element; .exact: what the same kernel gives in
+    exact arithmetic (binary64); .places: who brought how much. .narrow: what casts to less than was asked brought, with
+    its sign; .casts: which formats these were."""
 
-    def __init__(self, value: Any, error: Error, labels: list[Label], unknown: list[str]) -> None:
-        self.value, self.worst, self.sigma = value, error.bound, error.sigma
-        self.error, self.labels, self.unknown = error, labels, unknown
+    def __init__(self, tensor: NkiTensor, error: Error, follow: Follow) -> None:
+        self.value, self.worst, self.sigma = tensor.numpy(), error.bound, error.sigma
+        self.exact, self.narrow = numbers(tensor) - error.drift[0], error.drift[1]
+        self.error, self.labels, self.unknown = error, list(follow.labels), list(follow.unknown)
+        self.casts = [(follow.labels[source] if follow.labels else None, to) for source, to in follow.narrowed]
 
     def places(self, index: Sequence[int]) -> list[tuple[float, str]]:
         """[(share of the variance, "file, line n, instruction")] of one element, the largest first."""
@@ -103,27 +118,24 @@ class _Followed(Launch):
     def __init__(self, *args: Any, labels: Sequence[Label] = (), options: dict[str, Any] | None = None) -> None:
         super().__init__(*args)
         self.labels, self.options = labels, options or {}
-        self.follow: Follow | None = None
-        self.bounds: Any = None
+        self.follow: Follow | None = None  # of the first program
 
-    def program(self, core: _core.Core, number: int) -> None:
-        if self.follow is None:
-            self.follow = Follow(core, self.labels, self.options.get("numerics"),
-                                 self.options.get("rounding") == "stochastic")
-        elif self.follow.core is not core:
-            raise _core.Error("nki.tolerance follows one core: give a kernel without a grid")
-        core.observer = self.follow
+    def program(self, core: _core.Core, place: int) -> None:
+        with self.lock:
+            follow = Follow(core, self.labels, self.options.get("numerics"),
+                            self.options.get("rounding") == "stochastic", self.options.get("asked"), self.follow)
+            self.follow = self.follow or follow
+        core.observer = follow
         try:
-            super().program(core, number)
+            super().program(core, place)
         finally:
             core.observer = None
-        self.bounds = _bound(self.follow, self.results[0])
 
 
 def _bound(follow: Follow, value: Any) -> Any:
     """A result as a Bound; of lists, tuples and dicts each."""
     if isinstance(value, NkiTensor):
-        return Bound(value.numpy(), follow.error(value).map(np.array), list(follow.labels), list(follow.unknown))
+        return Bound(value, follow.error(value).map(np.array), follow)
     if isinstance(value, (list, tuple)):
         return type(value)(_bound(follow, v) for v in value)
     if isinstance(value, dict):
@@ -137,13 +149,15 @@ class Tolerance:
     def __init__(self, kernel: Kernel, by_place: bool, options: dict[str, Any]) -> None:
         self.kernel, self.by_place, self.options = kernel, by_place, options
         self.report: Report | None = None
+        self.follow: Follow | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         launch = self._run(args, kwargs, ())
         if self.by_place and launch.follow is not None:
             launch = self._run(args, kwargs, tuple(launch.follow.seen))
-        self.report = Report(launch.reports, launch.traces)
-        return launch.bounds
+        self.report, self.follow = Report(launch.reports, launch.traces), launch.follow
+        assert launch.follow is not None
+        return _bound(launch.follow, launch.results[0])
 
     def places(self, *args: Any, **kwargs: Any) -> Any:
         """The same with places=True."""

@@ -75,6 +75,13 @@ ALU: dict[str, Callable[[Array, Array], Array]] = {
     "left_shift": _whole(lambda x, y: x << (y & 63)), "right_shift": _whole(lambda x, y: x >> (y & 63)),
 }
 
+# Of operators that are linear in each operand: what an operand's error is multiplied with, as its size; the last, the
+# product of both errors.
+SLOPES: dict[str, Callable[[Array, Array], tuple[Any, Any, float]]] = {
+    "add": lambda x, y: (1.0, 1.0, 0.0), "subtract": lambda x, y: (1.0, 1.0, 0.0),
+    "multiply": lambda x, y: (abs(y), abs(x), 1.0),
+}
+
 UNARY: dict[str, Callable[[Array], Array]] = {
     "abs": np.abs, "square": np.square, "relu": lambda x: np.maximum(x, 0), "rsqrt": lambda x: 1 / np.sqrt(x),
     "reciprocal": lambda x: 1 / x, "negative": np.negative,

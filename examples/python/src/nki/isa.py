@@ -503,6 +503,8 @@ def sendrecv(src: NkiTensor, dst: NkiTensor, send_to_rank: Any, recv_from_rank: 
              dma_engine: _constants.dma_engine = dma_engine.dma, name: str | None = None) -> NkiInstruction:
     """src goes to another core of the logical core, dst comes from one."""
     dst.core.sendrecv(dst, src, _scalar(send_to_rank), _scalar(recv_from_rank), pipe_id, dma_engine == 2)
+    if dst.core.observer is not None:
+        dst.core.observer.lost("sendrecv", [dst])
     return _DONE
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from . import exact
 from .numbers import codes, numbers, rows_of_k
-from .shadow import Error, rounding, spacing, through
+from .shadow import Error, bilinear, difference, drifted, rounding, spacing, through
 from .step import Pair, Step
 from .tensor import NkiTensor, Operand
 
@@ -45,7 +45,12 @@ def _operator(step: Step, name: str, x: Pair, y: Pair | None = None) -> Pair:
         function, operands = exact.UNARY[name], (x,)
     with np.errstate(all="ignore"):
         result = np.asarray(function(*(v for v, _ in operands)), np.float64)
-    error = through(function, [v for v, _ in operands], [e for _, e in operands])
+    values, errors = [v for v, _ in operands], [e for _, e in operands]
+    if name in exact.SLOPES and len(values) == 2:
+        with np.errstate(all="ignore"):
+            error = bilinear(function, exact.SLOPES[name](*values), values, errors)
+    else:
+        error = through(function, values, errors)
     if name not in exact.KEEPS:
         rounding(error, step.source, "float32", result)
     return result, error
@@ -102,7 +107,7 @@ def _gather_rows(step: Step, dst: NkiTensor, src: NkiTensor, index: NkiTensor) -
     (value, error), (was, kept) = _rows_flat(step.pair(src)), _rows_flat(step.pair(dst), (len(at),))
     there = (at >= 0) & (at < len(value))
     was[there] = value[at[there]]
-    for to, of in ((kept.worst, error.worst), (kept.variance, error.variance)):
+    for to, of in zip(_arrays(kept), _arrays(error)):
         to[:, there] = of[:, at[there]]
     step.finish(dst, was.reshape(dst.shape), kept.map(lambda e: e.reshape(len(e), *dst.shape)), kept=[src])
 
@@ -115,7 +120,8 @@ def _scatter_rows(step: Step, dst: NkiTensor, src: NkiTensor, index: NkiTensor) 
     (value, error), (was, kept) = _rows_flat(step.pair(src), (len(at),)), _rows_flat(step.pair(dst))
     for i in np.flatnonzero((at >= 0) & (at < len(was))):
         was[at[i]] = value[i]
-        kept.worst[:, at[i]], kept.variance[:, at[i]] = error.worst[:, i], error.variance[:, i]
+        for to, of in zip(_arrays(kept), _arrays(error)):
+            to[:, at[i]] = of[:, i]
     step.finish(dst, was.reshape(dst.shape), kept.map(lambda e: e.reshape(len(e), *dst.shape)), kept=[src])
 
 
@@ -245,10 +251,19 @@ def _exponential(step: Step, dst: NkiTensor, src: NkiTensor, max_value: Any = 0.
 
 # ---- a choice between elements ----
 
+def _arrays(error: Error) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    return error.worst, error.variance, error.drift
+
+
+def _stacked(errors: Sequence[Error]) -> Error:
+    """Of columns: the errors of the whole."""
+    return Error(*(np.stack(part, -1) for part in zip(*(_arrays(e) for e in errors))))
+
+
 def _chosen(step: Step, dst: NkiTensor, which: NDArray[Any], yes: Pair, no: Pair) -> None:
     """Where a comparison decides: as it was decided."""
     value = np.where(which, yes[0], no[0])
-    error = Error(np.where(which, yes[1].worst, no[1].worst), np.where(which, yes[1].variance, no[1].variance))
+    error = Error(*(np.where(which, y, n) for y, n in zip(_arrays(yes[1]), _arrays(no[1]))))
     step.finish(dst, value, error)
 
 
@@ -303,8 +318,9 @@ def _max8(step: Step, dst: NkiTensor, src: NkiTensor, **_: Any) -> None:
     widest = error.worst.sum(0).max(1)[None, :, None]
     own = picked.worst.sum(0, keepdims=True)
     picked.worst *= np.divide(widest, own, out=np.ones_like(own), where=own > 0)  # another may have come first
-    step.finish(dst, np.take_along_axis(values, order, 1).reshape(dst.shape),
-                picked.map(lambda e: e.reshape(len(e), *dst.shape)), kept=[src])
+    most = np.take_along_axis(values, order, 1)
+    picked.drift = drifted(lambda v: -np.sort(-v, axis=1)[:, :8], most, [values], [error])
+    step.finish(dst, most.reshape(dst.shape), picked.map(lambda e: e.reshape(len(e), *dst.shape)), kept=[src])
 
 
 # ---- along the free axes ----
@@ -318,7 +334,7 @@ def _reduced(step: Step, name: str, values: NDArray[Any], error: Error, axes: Se
                                               [i + 1 for i in along]).reshape(len(e), *turned.shape))
     if name == "add":
         return _summed(step, turned, spread)
-    if name in ("max", "maximum", "min", "minimum", "abs_max", "abs_min"):
+    if name in _extremes:
         return _extreme(name, turned, spread)
     result, out = turned[..., 0], spread.map(lambda e: e[..., 0])
     for i in range(1, turned.shape[-1]):
@@ -335,6 +351,12 @@ def _summed(step: Step, values: NDArray[Any], error: Error) -> Pair:
     return partial[..., -1], out
 
 
+_extremes: dict[str, Callable[..., Any]] = {
+    "max": np.max, "maximum": np.max, "min": np.min, "minimum": np.min,
+    "abs_max": lambda v, axis: abs(v).max(axis), "abs_min": lambda v, axis: abs(v).min(axis),
+}
+
+
 def _extreme(name: str, values: NDArray[Any], error: Error) -> Pair:
     keyed = abs(values) if name.startswith("abs") else values
     which = (np.argmax if "max" in name else np.argmin)(keyed, axis=-1)[..., None]
@@ -342,7 +364,9 @@ def _extreme(name: str, values: NDArray[Any], error: Error) -> Pair:
     own, widest = out.bound, error.worst.sum(0).max(-1)  # another may be the extreme one
     out.worst *= np.divide(widest, own, out=np.ones_like(own), where=own > 0)
     out.worst[-1] += np.where(own > 0, 0, widest)
-    return np.take_along_axis(keyed, which, -1)[..., 0], out
+    result = np.take_along_axis(keyed, which, -1)[..., 0]
+    out.drift = drifted(functools.partial(_extremes[name], axis=-1), result, [values], [error])
+    return result, out
 
 
 def _finish_reduced(step: Step, dst: NkiTensor, value: NDArray[Any], error: Error) -> None:
@@ -397,8 +421,22 @@ def _moments(step: Step, values: NDArray[Any], error: Error) -> list[Pair]:
 
 def _finish_columns(step: Step, dst: NkiTensor, columns: Sequence[Pair]) -> None:
     value = np.stack([v for v, _ in columns], -1)
-    error = Error(np.stack([e.worst for _, e in columns], -1), np.stack([e.variance for _, e in columns], -1))
+    error = _stacked([e for _, e in columns])
     step.finish(dst, value.reshape(dst.shape), error.map(lambda e: e.reshape(len(e), *dst.shape)))
+
+
+def _aggregate(triple: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Mean and variance of all, of counts, means and count x variance of parts, [..., parts, 3]."""
+    share = triple[..., 0] / np.maximum(triple[..., 0].sum(-1, keepdims=True), 1)
+    mean = (share * triple[..., 1]).sum(-1)
+    off = triple[..., 1] - mean[..., None]
+    return mean, triple[..., 2].sum(-1) / np.maximum(triple[..., 0].sum(-1), 1) + (share * off * off).sum(-1)
+
+
+def _aggregate_drift(triple: NDArray[Any], drift: NDArray[Any], mean: NDArray[Any],
+                     variance: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    means, variances = _aggregate(triple - drift)
+    return difference(mean, means), difference(variance, variances)
 
 
 @rule("bn_aggr")
@@ -408,15 +446,16 @@ def _bn_aggr(step: Step, dst: NkiTensor, data: NkiTensor, **_: Any) -> None:
     triple, errors = values.reshape(rows, -1, 3), error.map(lambda e: e.reshape(len(e), rows, -1, 3))
     count = triple[:, :, 0]
     share = count / np.maximum(count.sum(1, keepdims=True), 1)
-    mean = (share * triple[:, :, 1]).sum(1)
+    mean, variance = _aggregate(triple)
     means = errors.map(lambda e: e[..., 1])
     off = triple[:, :, 1] - mean[:, None]
-    variance = (triple[:, :, 2]).sum(1) / np.maximum(count.sum(1), 1) + (share * off * off).sum(1)
-    mean_error = Error((share * means.worst).sum(-1), (share * share * means.variance).sum(-1))
+    mean_drift, spread_drift = _aggregate_drift(triple, errors.drift, mean, variance)
+    mean_error = Error((share * means.worst).sum(-1), (share * share * means.variance).sum(-1), mean_drift)
     total = np.maximum(count.sum(1), 1)
     reach = means.worst + mean_error.worst[..., None]
     spread = Error(errors.worst[..., 2].sum(-1) / total + (share * (2 * abs(off) + reach.sum(0)) * reach).sum(-1),
-                   errors.variance[..., 2].sum(-1) / total**2 + (4 * share**2 * off**2 * means.variance).sum(-1))
+                   errors.variance[..., 2].sum(-1) / total**2 + (4 * share**2 * off**2 * means.variance).sum(-1),
+                   spread_drift)
     for value, out in ((mean, mean_error), (variance, spread)):
         unit = np.ldexp(abs(value), -24) * (2 * triple.shape[1] + 2)
         out.add_local(step.source, unit, unit * unit / 12)
@@ -439,8 +478,7 @@ def _scan(step: Step, dst: NkiTensor, data0: NkiTensor, data1: NkiTensor, initia
         state = _operator(step, op1, *((b, state) if reverse1 else (state, b)))
         values.append(state[0])
         errors.append(state[1])
-    step.finish(dst, np.stack(values, -1), Error(np.stack([e.worst for e in errors], -1),
-                                                 np.stack([e.variance for e in errors], -1)))
+    step.finish(dst, np.stack(values, -1), _stacked(errors))
 
 
 # ---- the Tensor engine ----
@@ -473,6 +511,10 @@ def _scale_rows(scale: NDArray[Any], blocks: int) -> NDArray[Any]:
     return scale if dense else scale[[32 * (b // 4) + b % 4 for b in range(blocks)]]
 
 
+def _scaled(error: Error, factor: NDArray[Any]) -> Error:
+    return Error(error.worst * factor, error.variance * factor * factor, error.drift * factor)
+
+
 @rule("nc_matmul_mx")
 def _matmul_mx(step: Step, dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, stationary_scale: NkiTensor,
                moving_scale: NkiTensor, accumulate: bool = False, **_: Any) -> None:
@@ -482,7 +524,7 @@ def _matmul_mx(step: Step, dst: NkiTensor, stationary: NkiTensor, moving: NkiTen
         blocks = len(value) // 8
         step.scales.append(_scale_rows(codes(scale), blocks).T)
         factor = np.repeat(_scale_rows(step.value(scale), blocks), 8, axis=0)[:, :, None]
-        return value * factor, Error(error.worst * factor, error.variance * factor * factor)
+        return value * factor, _scaled(error, factor)
     step.slots = 2
     _product(step, dst, stationary, moving, scaled(stationary, stationary_scale), scaled(moving, moving_scale),
              accumulate)
@@ -496,7 +538,7 @@ def _quantize_mx(step: Step, dst: NkiTensor, src: NkiTensor, dst_scale: NkiTenso
     value, error = value.reshape(rows, -1, 4), error.map(lambda e: e.reshape(len(e), rows, -1, 4))
     with np.errstate(divide="ignore"):
         shrink = 1 / np.repeat(_scale_rows(numbers(dst_scale), rows // 8), 8, axis=0)[:, :, None]
-    step.finish(dst, value * shrink, Error(error.worst * shrink, error.variance * shrink * shrink))
+    step.finish(dst, value * shrink, _scaled(error, shrink))
     step.follow.keep(dst_scale, step.none(dst_scale.shape))
 
 
@@ -526,8 +568,13 @@ def _product(step: Step, dst: NkiTensor, stationary: NkiTensor, moving: NkiTenso
     product, shape = a.T @ b, (a.shape[1], b.shape[1])
     error = step.none(shape)
     for s in range(step.sources):
-        error.worst[s] = ea.worst[s].T @ (abs(b) + eb.bound) + abs(a.T) @ eb.worst[s]
-        error.variance[s] = ea.variance[s].T @ (b * b) + (a * a).T @ eb.variance[s]
+        if ea.worst[s].any():
+            error.worst[s] += ea.worst[s].T @ (abs(b) + eb.bound)
+            error.variance[s] += ea.variance[s].T @ (b * b)
+        if eb.worst[s].any():
+            error.worst[s] += abs(a.T) @ eb.worst[s]
+            error.variance[s] += (a * a).T @ eb.variance[s]
+    error.drift = drifted(lambda x, y: x.T @ y, product, [a, b], [ea, eb])
     error.add_local(step.source, *step.product_tolerance(stationary, moving, shape))
     if accumulate:
         value, before = step.pair(dst)

@@ -1,8 +1,10 @@
 """Errors beside values: for every element of every tile how far it may be from the exact number, and how far it
 usually is, by the instruction that brought it.
 
-A Shadow belongs to one allocation (a tile, a tensor in HBM) and holds two arrays of binary64, [sources, elements]:
-`worst`, whose sum over sources bounds the distance, and `variance`. Views of the allocation are views of the shadow.
+A Shadow belongs to one allocation (a tile, a tensor in HBM) and holds three arrays of binary64: `worst`, whose sum over
+sources bounds the distance, and `variance`, both [sources, elements], and `drift` [2, elements]: how far the numbers
+really are from those of the same kernel in exact arithmetic, with their sign; and what of that came from casts to a
+format that is narrower than asked. Views of the allocation are views of the shadow.
 
 SPDX-License-Identifier: MIT
 """
@@ -29,9 +31,9 @@ def spacing(name: str, x: Array) -> Array:
     if name not in FORMATS:
         return np.ones_like(x)
     bits, least = FORMATS[name]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        _, exponent = np.frexp(np.where(np.isfinite(x), x, 0))
-    return np.ldexp(1.0, np.maximum(exponent - 1, least) - bits)
+    exponent = np.array(x, np.float64)[None].view(np.int64)[0] >> 52 & 0x7FF
+    exponent = np.where(exponent == 0x7FF, 0, exponent)
+    return (np.maximum(exponent, least + 1023) - bits << 52)[None].view(np.float64)[0]
 
 
 def holds(name: str, other: str) -> bool:
@@ -47,18 +49,18 @@ def holds(name: str, other: str) -> bool:
 
 
 class Error:
-    """Of a view: worst and variance [sources, ...shape]; both may be written through. local: how much of worst the
-    instruction itself has added since the error was made, [...shape] or 0."""
+    """Of a view: worst and variance [sources, ...shape], drift [2, ...shape]; all may be written through. local: how
+    much of worst the instruction itself has added since the error was made, [...shape] or 0."""
 
-    __slots__ = ("worst", "variance", "local")
+    __slots__ = ("worst", "variance", "drift", "local")
 
-    def __init__(self, worst: Array, variance: Array) -> None:
-        self.worst, self.variance = worst, variance
+    def __init__(self, worst: Array, variance: Array, drift: Array) -> None:
+        self.worst, self.variance, self.drift = worst, variance, drift
         self.local: Any = 0
 
     @classmethod
     def none(cls, sources: int, shape: Sequence[int]) -> Error:
-        return cls(np.zeros((sources, *shape)), np.zeros((sources, *shape)))
+        return cls(np.zeros((sources, *shape)), np.zeros((sources, *shape)), np.zeros((2, *shape)))
 
     @property
     def bound(self) -> Array:
@@ -69,11 +71,11 @@ class Error:
         return np.sqrt(self.variance.sum(0))
 
     def map(self, function: Callable[..., Any]) -> Error:
-        """The same rearrangement of both; function takes and gives [sources, ...]."""
-        return Error(function(self.worst), function(self.variance))
+        """The same rearrangement of all; function takes and gives [any number, ...]."""
+        return Error(function(self.worst), function(self.variance), function(self.drift))
 
     def __add__(self, other: Error) -> Error:
-        return Error(self.worst + other.worst, self.variance + other.variance)
+        return Error(self.worst + other.worst, self.variance + other.variance, self.drift + other.drift)
 
     def add_local(self, source: int, worst: Any, variance: Any) -> Error:
         self.worst[source] += worst
@@ -86,6 +88,7 @@ class Shadow:
     """[rows, width] elements of so many bytes; a view begins at an element and steps by elements."""
 
     def __init__(self, sources: int, rows: int, row_bytes: int, itemsize: int) -> None:
+        self.rows, self.row_bytes = rows, row_bytes
         self.width, self.itemsize = row_bytes // itemsize, itemsize
         self.error = Error.none(sources, (rows * self.width,))
 
@@ -105,6 +108,23 @@ def rounding(error: Error, source: int, name: str, exact: Array, random: bool = 
     return error.add_local(source, step if random else step / 2, step * step / (6 if random else 12))
 
 
+def drifted(function: Callable[..., Any], centre: Array, values: Sequence[Array], errors: Sequence[Error]) -> Array:
+    """How far centre = function(*values) is from the function of what the values would be without their drift."""
+    out = np.zeros((2, *np.shape(centre)))
+    for i in range(2):
+        if any(e.drift[i].any() for e in errors):
+            with np.errstate(all="ignore"):
+                out[i] = difference(centre, function(*(v - e.drift[i] for v, e in zip(values, errors))))
+    return out
+
+
+def difference(x: Array, y: Array) -> Array:
+    """x - y, and 0 where it is no number: of the same infinities, of what is no number itself."""
+    with np.errstate(invalid="ignore"):
+        off = np.asarray(x - y)
+    return np.where(np.isfinite(off), off, 0)
+
+
 def _corners(count: int) -> list[list[int]]:
     return [[(n >> i & 1) * 2 - 1 for i in range(count)] for n in range(1 << count)]
 
@@ -113,7 +133,7 @@ def through(function: Callable[..., Any], values: Sequence[Array], errors: Seque
     """The error of function(*values) that its operands' errors bring: first each alone, which tells the sources'
     shares, then all at once at every corner, which bounds it where the function is monotonic in each of them."""
     with np.errstate(all="ignore"):
-        centre = function(*values)
+        centre = np.asarray(function(*values))
         bounds, sigmas = [e.bound for e in errors], [e.sigma for e in errors]
         moved = [bool(np.any(b)) for b in bounds]
         out = Error.none(len(errors[0].worst), np.shape(centre))
@@ -134,7 +154,20 @@ def through(function: Callable[..., Any], values: Sequence[Array], errors: Seque
                 shifted = function(*(v + s * b for v, s, b in zip(values, signs, bounds)))
                 most = np.fmax(most, abs(shifted - centre))
             out.worst *= np.divide(most, alone, out=np.ones_like(alone), where=alone > 0)
+    out.drift = drifted(function, centre, values, errors)
     return out
+
+
+def bilinear(function: Callable[..., Any], slopes: tuple[Any, Any, float], values: Sequence[Array],
+             errors: Sequence[Error]) -> Error:
+    """The same of a function that is linear in each of two operands, by exact.SLOPES: exact, and in fewer passes."""
+    centre = np.asarray(function(*values))
+    x, y = (e.map(lambda p: p.reshape(len(p), *(1,) * (centre.ndim + 1 - p.ndim), *p.shape[1:])) for e in errors)
+    of_x, of_y, of_both = slopes
+    worst, variance = of_x * x.worst + of_y * y.worst, of_x * of_x * x.variance + of_y * of_y * y.variance
+    if of_both:
+        worst += of_both * x.worst * y.bound
+    return Error(worst, variance, drifted(function, centre, values, errors))
 
 
 def _reach(function: Callable[..., Any], values: Sequence[Array], i: int, distance: Array, centre: Array) -> Array:

@@ -13,30 +13,41 @@ from numpy.typing import NDArray
 from . import _core
 from .memories import HBM
 from .numbers import BYTES, codes, fours, name_of, numbers, rows_of_k
-from .shadow import Error, Shadow, holds, rounding, spacing
+from .shadow import FORMATS, Error, Shadow, difference, holds, rounding, spacing
 from .tensor import NkiTensor, Operand
 
 Pair = tuple[NDArray[Any], Error]  # numbers, and how far they may be off
 
 
 class Errors:
-    """Errors of everything on a core, by allocation. sources: how many places of the kernel are told apart."""
+    """Errors of everything on a core, by allocation. sources: how many places of the kernel are told apart; asked: the
+    narrowest format to which numbers may be cast. A cast to a narrower one allows no more than a cast to that. hbm: of
+    tensors in HBM, which cores share."""
 
-    def __init__(self, core: _core.Core, sources: int = 1, numerics: str | None = None, random: bool = False) -> None:
-        self.core, self.sources, self.numerics, self.random = core, sources, numerics, random
-        self.shadows: dict[tuple[int, int], Shadow] = {}
+    def __init__(self, core: _core.Core, sources: int = 1, numerics: str | None = None, random: bool = False,
+                 asked: str | None = None, hbm: dict[tuple[int, int], Shadow] | None = None) -> None:
+        self.core, self.sources, self.numerics, self.random, self.asked = core, sources, numerics, random, asked
+        self.tiles: dict[tuple[int, int], Shadow] = {}
+        self.hbm = {} if hbm is None else hbm
+        self.narrowed: dict[tuple[int, str], None] = {}  # places that cast numbers to less than was asked, and to what
 
     def shadow(self, tensor: NkiTensor) -> Shadow:
-        key = tensor.allocation
-        if key not in self.shadows:
-            if len(self.shadows) > 256:
-                there = self.core.tiles()
-                self.shadows = {k: v for k, v in self.shadows.items() if k[0] == HBM or k in there}
-            base = tensor.base
-            rows, wide = base.shape[0] if base.ndim else 1, BYTES[base.format]
-            width = max(int(np.prod(base.shape[1:])), 1)
-            self.shadows[key] = Shadow(self.sources, rows, width * wide, 1 if tensor.dtype.four else wide)
-        return self.shadows[key]
+        """Memory that is used again for a tensor of another size begins anew."""
+        base = tensor.base
+        rows, row_bytes = base.shape[0] if base.ndim else 1, max(int(np.prod(base.shape[1:])), 1) * BYTES[base.format]
+        known = self.hbm if tensor.space == HBM else self.tiles
+        found = known.get(tensor.allocation)
+        if found is None or (found.rows, found.row_bytes) != (rows, row_bytes):
+            self._forget()
+            found = Shadow(self.sources, rows, row_bytes, 1 if tensor.dtype.four else BYTES[base.format])
+            known[tensor.allocation] = found
+        return found
+
+    def _forget(self) -> None:
+        """Tiles that there are no more."""
+        if len(self.tiles) > 256:
+            there = self.core.tiles()
+            self.tiles = {k: v for k, v in self.tiles.items() if k in there}
 
     def error(self, tensor: NkiTensor) -> Error:
         """The errors of a view, which may be written through; of another size of elements: none, and not kept."""
@@ -56,16 +67,18 @@ class Errors:
         view = self.error(tensor)
         view.worst[...] = error.worst
         view.variance[...] = error.variance
+        view.drift[...] = error.drift
 
 
 class Step:
-    """One instruction that has run. slots, scales: of a product the axis with several rows of K per partition, and MX's
-    scales [M, K / 32]."""
+    """One instruction, made before it runs. slots, scales: of a product the axis with several rows of K per partition,
+    and MX's scales [M, K / 32]."""
 
     slots: int | None = None
 
-    def __init__(self, follow: Errors, source: int, before: dict[int, Pair]) -> None:
-        self.follow, self.source, self._before = follow, source, before
+    def __init__(self, follow: Errors, source: int, overwritten: Sequence[NkiTensor]) -> None:
+        self.follow, self.source = follow, source
+        self._before: dict[int, Pair] = {id(t): (numbers(t), follow.error(t).map(np.array)) for t in overwritten}
         self.sources = follow.sources
         self.scales: list[NDArray[Any]] = []
 
@@ -113,17 +126,39 @@ class Step:
         dst = fours(dst)
         to, got = name_of(dst), numbers(dst)
         value = np.broadcast_to(value, got.shape)
-        whole = error.map(lambda e: np.array(np.broadcast_to(e, (self.sources, *got.shape))))
+        whole = error.map(lambda e: np.array(np.broadcast_to(e, (len(e), *got.shape))))
         allowed = np.where(np.isfinite(value), spacing("float32", value) / 2, 0) + own
+        narrow = self._narrower(to)
         if to != "float32" and not (kept and all(holds(to, name_of(k)) for k in kept if isinstance(k, NkiTensor))):
-            rounding(whole, self.source, to, value, self.follow.random)
+            rounding(whole, self.source, narrow or to, value, self.follow.random)
             allowed = allowed + np.where(np.isfinite(value), spacing(to, value), 0)
+        if not narrow:
+            self._beyond(whole, got, value, allowed)
+        self._drift(whole, to, difference(got, value), bool(narrow))
+        self.follow.keep(dst, whole)
+
+    def _narrower(self, to: str) -> str | None:
+        """The format that was asked for, where this one is a narrower one of fractions."""
+        asked = self.follow.asked
+        return asked if asked is not None and to in FORMATS and not holds(to, asked) else None
+
+    def _beyond(self, whole: Error, got: NDArray[Any], value: NDArray[Any], allowed: NDArray[Any]) -> None:
         with np.errstate(invalid="ignore"):
             beyond = np.maximum(abs(got - value) - allowed, 0)
         same = (got == value) | (np.isnan(got) & np.isnan(value))
         beyond = np.where(same, 0, np.where(np.isnan(beyond), np.inf, beyond))
         whole.add_local(self.source, beyond, beyond * beyond)
-        self.follow.keep(dst, whole)
+
+    def _drift(self, whole: Error, to: str, off: NDArray[Any], narrow: bool) -> None:
+        """Whole numbers are taken as they came out."""
+        if to not in FORMATS:
+            whole.drift[...] = 0
+            return
+        whole.drift[0] += off
+        if narrow:
+            whole.drift[1] += off
+            if off.any():
+                self.follow.narrowed[self.source, to] = None
 
     def product_tolerance(self, stationary: NkiTensor, moving: NkiTensor,
                           shape: Sequence[int]) -> tuple[NDArray[Any], NDArray[Any]]:
