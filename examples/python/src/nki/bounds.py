@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, operators, rules
-from .numbers import fours, numbers
+from .memories import HBM
+from .numbers import fours, name_of, numbers
 from .running import Grid
 from .shadow import Error
 from .simulator import INSIDE, Kernel, Launch, Report
@@ -50,7 +51,7 @@ class Follow(Errors):
                  random: bool = False, asked: str | None = None, before: Follow | None = None) -> None:
         super().__init__(core, max(len(labels), 1), numerics, random, asked, before.hbm if before else None)
         self.labels = list(labels)
-        self.seen: dict[Label, None] = {}
+        self.seen: dict[Label, int] = {}
         self.unknown: dict[str, None] = {}
         if before is not None:
             self.seen, self.unknown, self.narrowed = before.seen, before.unknown, before.narrowed
@@ -61,8 +62,13 @@ class Follow(Errors):
         while frame is not None and frame.f_code.co_filename.startswith(INSIDE):
             frame = frame.f_back
         label = (os.path.basename(frame.f_code.co_filename), frame.f_lineno, name) if frame else ("", 0, name)
-        self.seen[label] = None
+        self.place = self.seen.setdefault(label, len(self.seen))
         return self.labels.index(label) if self.labels else 0
+
+    def keep(self, tensor: NkiTensor, error: Error) -> None:
+        super().keep(tensor, error)
+        if tensor.space == HBM:
+            self.writers(tensor)[...] = self.place
 
     def __call__(self, instruction: _core._Instruction, name: str, core: _core.Core, args: tuple[Any, ...]) -> None:
         given = {field: value for field, value in zip(instruction.names, args) if value is not None}
@@ -95,13 +101,16 @@ class Follow(Errors):
 class Bound:
     """A result: .value as the kernel returned it, .worst and .sigma per element; .exact: what the same kernel gives in
     exact arithmetic (binary64); .places: who brought how much. .narrow: what casts to less than was asked brought, with
-    its sign; .casts: which formats these were."""
+    its sign; .casts: where these were, and to what. .numbers: the value in binary64, .format: what it is; .writer: which
+    of .seen has written an element last."""
 
     def __init__(self, tensor: NkiTensor, error: Error, follow: Follow) -> None:
         self.value, self.worst, self.sigma = tensor.numpy(), error.bound, error.sigma
-        self.exact, self.narrow = numbers(tensor) - error.drift[0], error.drift[1]
+        self.numbers, self.format, self.writer = numbers(tensor), name_of(tensor), np.array(follow.writers(tensor))
+        self.exact, self.narrow = self.numbers - error.drift[0], error.drift[1]
         self.error, self.labels, self.unknown = error, list(follow.labels), list(follow.unknown)
-        self.casts = [(follow.labels[source] if follow.labels else None, to) for source, to in follow.narrowed]
+        self.seen = list(follow.seen)
+        self.casts = [(self.seen[place], to) for place, to in follow.narrowed]
 
     def places(self, index: Sequence[int]) -> list[tuple[float, str]]:
         """[(share of the variance, "file, line n, instruction")] of one element, the largest first."""

@@ -91,13 +91,19 @@ class Shadow:
         self.rows, self.row_bytes = rows, row_bytes
         self.width, self.itemsize = row_bytes // itemsize, itemsize
         self.error = Error.none(sources, (rows * self.width,))
+        self.writer = np.zeros((1, rows * self.width), np.int32)  # numbers of places, as whoever follows has them
 
     def view(self, begin: int, shape: Sequence[int], steps: Sequence[int]) -> Error:
-        def of(flat: Array) -> Array:
-            step = flat.strides[1]
-            return np.lib.stride_tricks.as_strided(flat[:, begin:], (len(flat), *shape),
-                                                   (flat.strides[0], *(s * step for s in steps)))
-        return self.error.map(of)
+        return self.error.map(lambda flat: _view(flat, begin, shape, steps))
+
+    def writers(self, begin: int, shape: Sequence[int], steps: Sequence[int]) -> Array:
+        return _view(self.writer, begin, shape, steps)[0]
+
+
+def _view(flat: Array, begin: int, shape: Sequence[int], steps: Sequence[int]) -> Array:
+    step = flat.strides[1]
+    return np.lib.stride_tricks.as_strided(flat[:, begin:], (len(flat), *shape),
+                                           (flat.strides[0], *(s * step for s in steps)))
 
 
 def rounding(error: Error, source: int, name: str, exact: Array, random: bool = False) -> Error:

@@ -30,6 +30,7 @@ class Errors:
         self.tiles: dict[tuple[int, int], Shadow] = {}
         self.hbm = {} if hbm is None else hbm
         self.narrowed: dict[tuple[int, str], None] = {}  # places that cast numbers to less than was asked, and to what
+        self.place = 0  # the number of the place whose instruction runs
 
     def shadow(self, tensor: NkiTensor) -> Shadow:
         """Memory that is used again for a tensor of another size begins anew."""
@@ -57,17 +58,29 @@ class Errors:
             return Error.none(self.sources, tuple(tensor.shape))
         base = tensor.base
         if tensor.space == HBM:
-            return shadow.view(tensor.element_offset, tuple(tensor.shape), tensor.strides)
+            return shadow.view(*_in_hbm(tensor))
         pitch, width = base.strides[0] * BYTES[base.format] // wide, shadow.width
         at = tensor.element_offset
         steps = [s // pitch * width if s and s % pitch == 0 else s for s in tensor.strides]
         return shadow.view(at // pitch * width + at % pitch, tuple(tensor.shape), steps)
+
+    def writers(self, tensor: NkiTensor) -> NDArray[Any]:
+        """Of a tensor in HBM: which place has written an element last; may be written through."""
+        tensor = fours(tensor)
+        shadow = self.shadow(tensor)
+        if BYTES[tensor.format] != shadow.itemsize:
+            return np.zeros(tensor.shape, np.int32)
+        return shadow.writers(*_in_hbm(tensor))
 
     def keep(self, tensor: NkiTensor, error: Error) -> None:
         view = self.error(tensor)
         view.worst[...] = error.worst
         view.variance[...] = error.variance
         view.drift[...] = error.drift
+
+
+def _in_hbm(tensor: NkiTensor) -> tuple[int, tuple[int, ...], Sequence[int]]:
+    return tensor.element_offset, tuple(tensor.shape), tensor.strides
 
 
 class Step:
@@ -158,7 +171,7 @@ class Step:
         if narrow:
             whole.drift[1] += off
             if off.any():
-                self.follow.narrowed[self.source, to] = None
+                self.follow.narrowed[self.follow.place, to] = None
 
     def product_tolerance(self, stationary: NkiTensor, moving: NkiTensor,
                           shape: Sequence[int]) -> tuple[NDArray[Any], NDArray[Any]]:
