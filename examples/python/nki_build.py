@@ -167,7 +167,7 @@ def _sources() -> list[str]:
     found = ["trnmath.py", "trnmath.pyi", "trnmath_fronts.py"]
     for package in FRONTS:
         for path in sorted((SRC / package).rglob("*")):
-            if path.suffix in (".py", ".pyi") or path.name == "py.typed":
+            if path.suffix in (".py", ".pyi", ".json") or path.name == "py.typed":
                 found.append(path.relative_to(SRC).as_posix())
     return found
 

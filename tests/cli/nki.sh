@@ -1,6 +1,7 @@
 #!/bin/sh
 # NKI's front door for Python as a user meets it: a wheel of examples/python, kernels on simulated cores with the bits
-# and the cycles of the same kernel in C, refusals of one sentence with the kernel's line (lib/check_nki.py).
+# and the cycles of the same kernel in C, refusals of one sentence with the kernel's line (lib/check_nki.py), how far a
+# kernel may be off (check_nki_tolerance.py), and the oracle's verdicts (check_nki_oracle.py).
 # Usage: tests/cli/nki.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
@@ -81,9 +82,16 @@ sed -n 's/^ *print.*) *# //p' readme.py >want
 [ "$(wc -l <want)" -gt 0 ] || fail "examples/python/src/nki/README.md has no program that prints something"
 "$python" readme.py >out 2>err || fail "examples/python/src/nki/README.md's program: $(cat err)"
 cmp -s out want || fail "examples/python/src/nki/README.md's program prints: $(cat out)"
-"$python" "$root/tests/cli/lib/check_nki_tolerance.py" >log 2>&1 ||
-    fail "check_nki_tolerance.py: $(tail -n 40 log)"
-grep -q '^Ran [1-9][0-9]* tests' log || fail "check_nki_tolerance.py ran nothing: $(cat log)"
+for check in check_nki_tolerance check_nki_oracle; do
+    "$python" "$root/tests/cli/lib/$check.py" >log 2>&1 || fail "$check.py: $(tail -n 40 log)"
+    grep -q '^Ran [1-9][0-9]* tests' log || fail "$check.py ran nothing: $(cat log)"
+done
+# A client of the Model Context Protocol that is not ours; from npm, so at level 2.
+if [ "${TRN_TEST_LEVEL:-1}" -ge 2 ]; then
+    mkdir npm && cp "$root/tests/nki/mcp_client.mjs" npm/
+    (cd npm && npm install --silent --no-audit --no-fund @modelcontextprotocol/sdk && PYTHON=$python node mcp_client.mjs) \
+        >log 2>&1 || fail "mcp_client.mjs: $(tail -n 40 log)"
+fi
 
 # ---- the README's four lines ----
 

@@ -74,7 +74,7 @@ class Oracle:
         try:
             header, arrays = self.sandbox.run(of, arguments, limits.get("seconds", _SECONDS), limits.get("bytes", _BYTES))
         except Stopped as trouble:
-            raise Refused({"sentence": f"the {of} was stopped: {trouble}", "of": of, "file": name}) from None
+            raise Refused({"sentence": f"the {of} was stopped: {trouble}", "of": "limits", "file": name}) from None
         if "error" in header:
             raise Refused(header["error"])
         return header, arrays
@@ -108,7 +108,7 @@ class Oracle:
         try:
             header, arrays = self._kernel(said, request, arguments, asked, False)
         except Refused as trouble:
-            ran = trouble.error["of"] == "kernel"
+            ran = trouble.error["of"] in ("kernel", "limits")
             return {"version": VERSION, "legal": False if ran else None, "right": False if ran else None,
                     "error": trouble.error}
         answer: Answer = {"version": VERSION, "legal": True, "right": None}

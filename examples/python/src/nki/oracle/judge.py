@@ -107,7 +107,7 @@ def judged(result: Result, want: Array, format_of_reference: str, request_format
     own = _own_rounding(want, format_of_reference)
     formula = np.where(same, 0, abs(difference(result.exact, want)))
     known = np.isfinite(result.worst)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         sigma = np.nan_to_num(result.sigma)
         tight = np.where(known, _SIGMAS * sigma + own, np.inf)
         loose = tight if format_of_reference not in FORMATS else np.where(
@@ -168,7 +168,7 @@ def likeness(result: Result, want: Array, arguments: list[Array]) -> list[str]:
         if other.shape == got.shape and _relative(got, other) < 1e-2 < _relative(got, want):
             return [f"the result is the reference {name}"]
     factor = float((got * want).sum() / max(float((want * want).sum()), 5e-324))
-    if factor and math.isfinite(factor) and _relative(got / factor, want) < 1e-3 < abs(factor - 1):
+    if factor and math.isfinite(factor) and _relative(got / factor, want) < abs(factor - 1) / 10:
         return [f"the result is {factor:.6g} times the reference"]
     return _part(got, want)
 

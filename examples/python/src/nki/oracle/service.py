@@ -142,30 +142,40 @@ class Pool:
         except Malformed as trouble:
             return {"id": _id(line) if name is None else name} | refused(str(trouble), "request")
         key = key_of(request)
+        return {"id": name} | (self._known(key) or self._work(key, json.dumps(request).encode()))
+
+    def _known(self, key: str) -> Answer | None:
         with self.lock:
             known = self.known.get(key)
-        if known is not None:
-            return {"id": name} | known | {"cached": True}
-        made = self._work(json.dumps(request).encode())
-        if "limits" not in made.get("error", {}).get("of", "") and "was stopped" not in made.get("error", {}).get("sentence", ""):
-            with self.lock:
-                self.known[key] = made
-                while len(self.known) > _REMEMBERED:
-                    self.known.popitem(last=False)
-        return {"id": name} | made
+        return None if known is None else known | {"cached": True}
 
-    def _work(self, line: bytes) -> Answer:
+    def _keep(self, key: str, made: Answer) -> None:
+        """All answers but of what was stopped: it might end another time."""
+        if made.get("error", {}).get("of") in ("limits", "oracle"):
+            return
+        with self.lock:
+            self.known[key] = made
+            while len(self.known) > _REMEMBERED:
+                self.known.popitem(last=False)
+
+    def _work(self, key: str, line: bytes) -> Answer:
         worker = self.idle.get()
         try:
+            known = self._known(key)  # while this one waited another may have answered the same
+            if known is not None:
+                return known
             said = worker.ask(line)
+            if not said:
+                raise BrokenPipeError
+            made: Answer = json.loads(said)
+            self._keep(key, made)
+            return made
         except OSError:
-            said = b""
-        if not said:
             worker.end()
             worker = _Worker(self.options)
-        self.idle.put(worker)
-        made: Answer = json.loads(said) if said else refused("the process that answered ended", "oracle")
-        return made
+            return refused("the process that answered ended", "oracle")
+        finally:
+            self.idle.put(worker)
 
     def end(self) -> None:
         while not self.idle.empty():
