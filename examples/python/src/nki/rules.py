@@ -107,8 +107,7 @@ def _gather_rows(step: Step, dst: NkiTensor, src: NkiTensor, index: NkiTensor) -
     (value, error), (was, kept) = _rows_flat(step.pair(src)), _rows_flat(step.pair(dst), (len(at),))
     there = (at >= 0) & (at < len(value))
     was[there] = value[at[there]]
-    for to, of in zip(_arrays(kept), _arrays(error)):
-        to[:, there] = of[:, at[there]]
+    kept.all[:, there] = error.all[:, at[there]]
     step.finish(dst, was.reshape(dst.shape), kept.map(lambda e: e.reshape(len(e), *dst.shape)), kept=[src])
 
 
@@ -120,8 +119,7 @@ def _scatter_rows(step: Step, dst: NkiTensor, src: NkiTensor, index: NkiTensor) 
     (value, error), (was, kept) = _rows_flat(step.pair(src), (len(at),)), _rows_flat(step.pair(dst))
     for i in np.flatnonzero((at >= 0) & (at < len(was))):
         was[at[i]] = value[i]
-        for to, of in zip(_arrays(kept), _arrays(error)):
-            to[:, at[i]] = of[:, i]
+        kept.all[:, at[i]] = error.all[:, i]
     step.finish(dst, was.reshape(dst.shape), kept.map(lambda e: e.reshape(len(e), *dst.shape)), kept=[src])
 
 
@@ -251,19 +249,20 @@ def _exponential(step: Step, dst: NkiTensor, src: NkiTensor, max_value: Any = 0.
 
 # ---- a choice between elements ----
 
-def _arrays(error: Error) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    return error.worst, error.variance, error.drift
+def _full(error: Error, value: NDArray[Any]) -> NDArray[Any]:
+    """As many axes as the numbers have."""
+    return error.all.reshape(len(error.all), *(1,) * (value.ndim + 1 - error.all.ndim), *error.all.shape[1:])
 
 
 def _stacked(errors: Sequence[Error]) -> Error:
     """Of columns: the errors of the whole."""
-    return Error(*(np.stack(part, -1) for part in zip(*(_arrays(e) for e in errors))))
+    return Error(np.stack([e.all for e in errors], -1))
 
 
 def _chosen(step: Step, dst: NkiTensor, which: NDArray[Any], yes: Pair, no: Pair) -> None:
     """Where a comparison decides: as it was decided."""
     value = np.where(which, yes[0], no[0])
-    error = Error(*(np.where(which, y, n) for y, n in zip(_arrays(yes[1]), _arrays(no[1]))))
+    error = Error(np.where(which, _full(yes[1], value), _full(no[1], value)))
     step.finish(dst, value, error)
 
 
@@ -450,10 +449,10 @@ def _bn_aggr(step: Step, dst: NkiTensor, data: NkiTensor, **_: Any) -> None:
     means = errors.map(lambda e: e[..., 1])
     off = triple[:, :, 1] - mean[:, None]
     mean_drift, spread_drift = _aggregate_drift(triple, errors.drift, mean, variance)
-    mean_error = Error((share * means.worst).sum(-1), (share * share * means.variance).sum(-1), mean_drift)
+    mean_error = Error.of((share * means.worst).sum(-1), (share * share * means.variance).sum(-1), mean_drift)
     total = np.maximum(count.sum(1), 1)
     reach = means.worst + mean_error.worst[..., None]
-    spread = Error(errors.worst[..., 2].sum(-1) / total + (share * (2 * abs(off) + reach.sum(0)) * reach).sum(-1),
+    spread = Error.of(errors.worst[..., 2].sum(-1) / total + (share * (2 * abs(off) + reach.sum(0)) * reach).sum(-1),
                    errors.variance[..., 2].sum(-1) / total**2 + (4 * share**2 * off**2 * means.variance).sum(-1),
                    spread_drift)
     for value, out in ((mean, mean_error), (variance, spread)):
@@ -512,7 +511,7 @@ def _scale_rows(scale: NDArray[Any], blocks: int) -> NDArray[Any]:
 
 
 def _scaled(error: Error, factor: NDArray[Any]) -> Error:
-    return Error(error.worst * factor, error.variance * factor * factor, error.drift * factor)
+    return Error.of(error.worst * factor, error.variance * factor * factor, error.drift * factor)
 
 
 @rule("nc_matmul_mx")

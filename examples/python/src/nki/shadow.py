@@ -31,9 +31,10 @@ def spacing(name: str, x: Array) -> Array:
     if name not in FORMATS:
         return np.ones_like(x)
     bits, least = FORMATS[name]
-    exponent = np.array(x, np.float64)[None].view(np.int64)[0] >> 52 & 0x7FF
+    exponent = np.asarray(x, np.float64).view(np.int64) >> 52 & 0x7FF
     exponent = np.where(exponent == 0x7FF, 0, exponent)
-    return (np.maximum(exponent, least + 1023) - bits << 52)[None].view(np.float64)[0]
+    made: Array = (np.maximum(exponent, least + 1023) - bits << 52).view(np.float64)
+    return made
 
 
 def holds(name: str, other: str) -> bool:
@@ -49,37 +50,68 @@ def holds(name: str, other: str) -> bool:
 
 
 class Error:
-    """Of a view: worst and variance [sources, ...shape], drift [2, ...shape]; all may be written through. local: how
-    much of worst the instruction itself has added since the error was made, [...shape] or 0."""
+    """Of a view: worst and variance [sources, ...shape], drift [2, ...shape], all of them rows of one array `all`; each
+    may be written through. local: how much of worst the instruction itself has added since the error was made, [...shape]
+    or 0."""
 
-    __slots__ = ("worst", "variance", "drift", "local")
+    __slots__ = ("all", "sources", "local")
 
-    def __init__(self, worst: Array, variance: Array, drift: Array) -> None:
-        self.worst, self.variance, self.drift = worst, variance, drift
+    def __init__(self, all: Array) -> None:
+        self.all, self.sources = all, len(all) // 2 - 1
         self.local: Any = 0
 
     @classmethod
     def none(cls, sources: int, shape: Sequence[int]) -> Error:
-        return cls(np.zeros((sources, *shape)), np.zeros((sources, *shape)), np.zeros((2, *shape)))
+        return cls(np.zeros((2 * sources + 2, *shape)))
+
+    @classmethod
+    def of(cls, worst: Array, variance: Array, drift: Array) -> Error:
+        made = cls(np.empty((2 * len(worst) + 2, *np.broadcast(worst[0], variance[0], drift[0]).shape)))
+        made.worst, made.variance, made.drift = worst, variance, drift
+        return made
+
+    @property
+    def worst(self) -> Array:
+        return self.all[:self.sources]
+
+    @worst.setter
+    def worst(self, value: Array) -> None:
+        self.all[:self.sources] = value
+
+    @property
+    def variance(self) -> Array:
+        return self.all[self.sources:-2]
+
+    @variance.setter
+    def variance(self, value: Array) -> None:
+        self.all[self.sources:-2] = value
+
+    @property
+    def drift(self) -> Array:
+        return self.all[-2:]
+
+    @drift.setter
+    def drift(self, value: Array) -> None:
+        self.all[-2:] = value
 
     @property
     def bound(self) -> Array:
-        return self.worst.sum(0)
+        return self.worst[0] if self.sources == 1 else self.worst.sum(0)
 
     @property
     def sigma(self) -> Array:
-        return np.sqrt(self.variance.sum(0))
+        return np.sqrt(self.variance[0] if self.sources == 1 else self.variance.sum(0))
 
     def map(self, function: Callable[..., Any]) -> Error:
         """The same rearrangement of all; function takes and gives [any number, ...]."""
-        return Error(function(self.worst), function(self.variance), function(self.drift))
+        return Error(function(self.all))
 
     def __add__(self, other: Error) -> Error:
-        return Error(self.worst + other.worst, self.variance + other.variance, self.drift + other.drift)
+        return Error(self.all + other.all)
 
     def add_local(self, source: int, worst: Any, variance: Any) -> Error:
-        self.worst[source] += worst
-        self.variance[source] += variance
+        self.all[source] += worst
+        self.all[self.sources + source] += variance
         self.local = self.local + worst
         return self
 
@@ -102,8 +134,7 @@ class Shadow:
 
 def _view(flat: Array, begin: int, shape: Sequence[int], steps: Sequence[int]) -> Array:
     step = flat.strides[1]
-    return np.lib.stride_tricks.as_strided(flat[:, begin:], (len(flat), *shape),
-                                           (flat.strides[0], *(s * step for s in steps)))
+    return np.ndarray((len(flat), *shape), flat.dtype, flat, begin * step, (flat.strides[0], *(s * step for s in steps)))
 
 
 def rounding(error: Error, source: int, name: str, exact: Array, random: bool = False) -> Error:
@@ -173,7 +204,7 @@ def bilinear(function: Callable[..., Any], slopes: tuple[Any, Any, float], value
     worst, variance = of_x * x.worst + of_y * y.worst, of_x * of_x * x.variance + of_y * of_y * y.variance
     if of_both:
         worst += of_both * x.worst * y.bound
-    return Error(worst, variance, drifted(function, centre, values, errors))
+    return Error.of(worst, variance, drifted(function, centre, values, errors))
 
 
 def _reach(function: Callable[..., Any], values: Sequence[Array], i: int, distance: Array, centre: Array) -> Array:

@@ -73,10 +73,7 @@ class Errors:
         return shadow.writers(*_in_hbm(tensor))
 
     def keep(self, tensor: NkiTensor, error: Error) -> None:
-        view = self.error(tensor)
-        view.worst[...] = error.worst
-        view.variance[...] = error.variance
-        view.drift[...] = error.drift
+        self.error(tensor).all[...] = error.all
 
 
 def _in_hbm(tensor: NkiTensor) -> tuple[int, tuple[int, ...], Sequence[int]]:
@@ -141,13 +138,13 @@ class Step:
         value = np.broadcast_to(value, got.shape)
         whole = error.map(lambda e: np.array(np.broadcast_to(e, (len(e), *got.shape))))
         allowed = np.where(np.isfinite(value), spacing("float32", value) / 2, 0) + own
-        narrow = self._narrower(to)
+        narrow, off = self._narrower(to), difference(got, value)
         if to != "float32" and not (kept and all(holds(to, name_of(k)) for k in kept if isinstance(k, NkiTensor))):
             rounding(whole, self.source, narrow or to, value, self.follow.random)
             allowed = allowed + np.where(np.isfinite(value), spacing(to, value), 0)
         if not narrow:
-            self._beyond(whole, got, value, allowed)
-        self._drift(whole, to, difference(got, value), bool(narrow))
+            self._beyond(whole, got, value, np.maximum(abs(off) - allowed, 0))
+        self._drift(whole, to, off, bool(narrow))
         self.follow.keep(dst, whole)
 
     def _narrower(self, to: str) -> str | None:
@@ -155,12 +152,13 @@ class Step:
         asked = self.follow.asked
         return asked if asked is not None and to in FORMATS and not holds(to, asked) else None
 
-    def _beyond(self, whole: Error, got: NDArray[Any], value: NDArray[Any], allowed: NDArray[Any]) -> None:
-        with np.errstate(invalid="ignore"):
-            beyond = np.maximum(abs(got - value) - allowed, 0)
-        same = (got == value) | (np.isnan(got) & np.isnan(value))
-        beyond = np.where(same, 0, np.where(np.isnan(beyond), np.inf, beyond))
-        whole.add_local(self.source, beyond, beyond * beyond)
+    def _beyond(self, whole: Error, got: NDArray[Any], value: NDArray[Any], beyond: NDArray[Any]) -> None:
+        """Off by more than roundings explain; what is infinite or no number here and not there: by anything."""
+        if not (np.isfinite(got).all() and np.isfinite(value).all()):
+            same = (got == value) | (np.isnan(got) & np.isnan(value))
+            beyond = np.where(same, 0, np.where(np.isfinite(got) & np.isfinite(value), beyond, np.inf))
+        if beyond.any():
+            whole.add_local(self.source, beyond, beyond * beyond)
 
     def _drift(self, whole: Error, to: str, off: NDArray[Any], narrow: bool) -> None:
         """Whole numbers are taken as they came out."""

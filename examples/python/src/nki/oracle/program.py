@@ -43,7 +43,7 @@ def preload() -> None:
     gc.collect()
     gc.freeze()
     mallopt = ctypes.CDLL(None).mallopt
-    for setting, value in ((-3, 1 << 30), (-1, 1 << 30), (-2, 1 << 25)):  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_TOP_PAD
+    for setting, value in ((-3, 1 << 25), (-1, 1 << 30), (-2, 1 << 25)):  # M_MMAP_THRESHOLD (its largest), M_TRIM_THRESHOLD, M_TOP_PAD
         mallopt(setting, value)  # temporaries use the same pages again
 
 
