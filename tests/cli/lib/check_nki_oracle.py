@@ -118,7 +118,7 @@ class Verdicts(unittest.TestCase):
                 if case["id"] == "a lot of output":  # is dropped
                     self.assertTrue(attacked["right"])
                     continue
-                self.assertIs(attacked["right"], False)
+                self.assertIs(attacked["right"], None if "had not ended" in attacked["error"]["sentence"] else False)
                 sentence = attacked["error"]["sentence"]
                 self.assertTrue(sentence.isprintable() and len(sentence) <= 2000, sentence)
         self.assertEqual([a["right"] for a in found[1::2]], [True] * len(hostile))

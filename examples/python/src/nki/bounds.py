@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, operators, rules
-from .memories import HBM
 from .numbers import fours, name_of, numbers
 from .running import Grid
 from .shadow import Error
@@ -52,7 +51,6 @@ class Follow(Errors):
         super().__init__(core, max(len(labels), 1), numerics, random, asked, before.hbm if before else None)
         self.labels = list(labels)
         self.seen: dict[Label, int] = {}
-        self.unknown: dict[str, None] = {}
         if before is not None:
             self.seen, self.unknown, self.narrowed = before.seen, before.unknown, before.narrowed
 
@@ -64,11 +62,6 @@ class Follow(Errors):
         label = (os.path.basename(frame.f_code.co_filename), frame.f_lineno, name) if frame else ("", 0, name)
         self.place = self.seen.setdefault(label, len(self.seen))
         return self.labels.index(label) if self.labels else 0
-
-    def keep(self, tensor: NkiTensor, error: Error) -> None:
-        super().keep(tensor, error)
-        if tensor.space == HBM:
-            self.writers(tensor)[...] = self.place
 
     def __call__(self, instruction: _core._Instruction, name: str, core: _core.Core, args: tuple[Any, ...]) -> None:
         given = {field: value for field, value in zip(instruction.names, args) if value is not None}

@@ -13,13 +13,13 @@ from . import _core, arrays, dtypes
 from .tensor import NkiTensor
 
 # Bytes of an element, and its name, by trnmath's number of the format.
-_NAMES = {d.format: name for name, d in reversed(dtypes.ALL.items()) if not d.four} | {12: "float4_e2m1fn"}
+NAMES = {d.format: name for name, d in reversed(dtypes.ALL.items()) if not d.four} | {12: "float4_e2m1fn"}
 BYTES = {d.format: d.itemsize for d in dtypes.ALL.values()} | {12: 1}
 
 
 def name_of(tensor: NkiTensor) -> str:
     """What the format of its elements is called."""
-    return _NAMES[fours(tensor).format]
+    return NAMES[fours(tensor).format]
 
 
 def fours(tensor: NkiTensor) -> NkiTensor:

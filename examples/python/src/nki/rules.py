@@ -137,7 +137,9 @@ def _dma_compute(step: Step, dst: NkiTensor, srcs: Sequence[NkiTensor], index: N
 
 @rule("memset")
 def _memset(step: Step, dst: NkiTensor, value: float = 0, **_: Any) -> None:
-    step.finish(dst, np.full(dst.shape, float(value)), step.none(dst.shape))
+    if (numbers(dst) == value).all():
+        return step.follow.keep(dst, step.none(dst.shape))
+    return step.finish(dst, np.full(dst.shape, float(value)), step.none(dst.shape))
 
 
 @rule("iota", "rng", "rand2", "dropout", "nonzero_with_count", "sequence_bounds", "nc_find_index8")

@@ -117,11 +117,11 @@ class Error:
 
 
 class Shadow:
-    """[rows, width] elements of so many bytes; a view begins at an element and steps by elements."""
+    """[rows, width] elements of so many bytes, of one format; a view begins at an element and steps by elements."""
 
-    def __init__(self, sources: int, rows: int, row_bytes: int, itemsize: int) -> None:
-        self.rows, self.row_bytes = rows, row_bytes
-        self.width, self.itemsize = row_bytes // itemsize, itemsize
+    def __init__(self, sources: int, rows: int, row_bytes: int, itemsize: int, format: int) -> None:
+        self.rows, self.row_bytes, self.format = rows, row_bytes, format
+        self.width = row_bytes // itemsize
         self.error = Error.none(sources, (rows * self.width,))
         self.writer = np.zeros((1, rows * self.width), np.int32)  # numbers of places, as whoever follows has them
 

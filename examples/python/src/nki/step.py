@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from . import _core
 from .memories import HBM
-from .numbers import BYTES, codes, fours, name_of, numbers, rows_of_k
+from .numbers import BYTES, NAMES, codes, fours, name_of, numbers, rows_of_k
 from .shadow import FORMATS, Error, Shadow, difference, holds, rounding, spacing
 from .tensor import NkiTensor, Operand
 
+_ALL: NDArray[Any] = np.array(np.inf)
 Pair = tuple[NDArray[Any], Error]  # numbers, and how far they may be off
 
 
@@ -31,18 +32,26 @@ class Errors:
         self.hbm = {} if hbm is None else hbm
         self.narrowed: dict[tuple[int, str], None] = {}  # places that cast numbers to less than was asked, and to what
         self.place = 0  # the number of the place whose instruction runs
+        self.unknown: dict[str, None] = {}  # what has no rule
 
-    def shadow(self, tensor: NkiTensor) -> Shadow:
-        """Memory that is used again for a tensor of another size begins anew."""
-        base = tensor.base
-        rows, row_bytes = base.shape[0] if base.ndim else 1, max(int(np.prod(base.shape[1:])), 1) * BYTES[base.format]
-        known = self.hbm if tensor.space == HBM else self.tiles
-        found = known.get(tensor.allocation)
-        if found is None or (found.rows, found.row_bytes) != (rows, row_bytes):
-            self._forget()
-            found = Shadow(self.sources, rows, row_bytes, 1 if tensor.dtype.four else BYTES[base.format])
-            known[tensor.allocation] = found
-        return found
+    def _found(self, tensor: NkiTensor) -> Shadow | None:
+        """None: nothing has been kept of it, so that it has no errors. Memory that is used again for a tensor of another
+        size begins anew."""
+        found = (self.hbm if tensor.space == HBM else self.tiles).get(tensor.allocation)
+        return found if found is not None and (found.rows, found.row_bytes) == _size(tensor) else None
+
+    def _made(self, tensor: NkiTensor) -> Shadow:
+        """To be written through a view of this format; what was kept through another one is lost."""
+        found = self._found(tensor)
+        if found is not None and _alike(found, tensor):
+            return found
+        self._forget()
+        made = Shadow(self.sources, *_size(tensor), BYTES[tensor.format], tensor.format)
+        if found is not None and found.error.all.any():
+            self.unknown[f"a tile that is written as {name_of(tensor)} and as another format"] = None
+            made.error.worst, made.error.variance = _ALL, _ALL
+        (self.hbm if tensor.space == HBM else self.tiles)[tensor.allocation] = made
+        return made
 
     def _forget(self) -> None:
         """Tiles that there are no more."""
@@ -51,33 +60,56 @@ class Errors:
             self.tiles = {k: v for k, v in self.tiles.items() if k in there}
 
     def error(self, tensor: NkiTensor) -> Error:
-        """The errors of a view, which may be written through; of another size of elements: none, and not kept."""
+        """The errors of a view, to be read: there may be no memory behind them."""
         tensor = fours(tensor)
-        shadow, wide = self.shadow(tensor), BYTES[tensor.format]
-        if wide != shadow.itemsize:
-            return Error.none(self.sources, tuple(tensor.shape))
-        base = tensor.base
-        if tensor.space == HBM:
-            return shadow.view(*_in_hbm(tensor))
-        pitch, width = base.strides[0] * BYTES[base.format] // wide, shadow.width
-        at = tensor.element_offset
-        steps = [s // pitch * width if s and s % pitch == 0 else s for s in tensor.strides]
-        return shadow.view(at // pitch * width + at % pitch, tuple(tensor.shape), steps)
+        found = self._found(tensor)
+        if found is not None and _alike(found, tensor):
+            return found.view(*_place(tensor, found))
+        none = Error(np.broadcast_to(np.zeros(()), (2 * self.sources + 2, *tensor.shape)))
+        if found is None or not found.error.all.any():
+            return none
+        self.unknown[f"a view as {name_of(tensor)} of another format"] = None
+        lost = none.map(np.array)
+        lost.worst, lost.variance = _ALL, _ALL
+        return lost
 
     def writers(self, tensor: NkiTensor) -> NDArray[Any]:
-        """Of a tensor in HBM: which place has written an element last; may be written through."""
+        """Of a tensor in HBM: which place has written an element last."""
         tensor = fours(tensor)
-        shadow = self.shadow(tensor)
-        if BYTES[tensor.format] != shadow.itemsize:
+        found = self._found(tensor)
+        if found is None or not _alike(found, tensor):
             return np.zeros(tensor.shape, np.int32)
-        return shadow.writers(*_in_hbm(tensor))
+        return found.writers(*_place(tensor, found))
 
     def keep(self, tensor: NkiTensor, error: Error) -> None:
-        self.error(tensor).all[...] = error.all
+        """What is known of these elements from now on."""
+        tensor = fours(tensor)
+        made = self._made(tensor)
+        made.view(*_place(tensor, made)).all[...] = error.all
+        if tensor.space == HBM:
+            made.writers(*_place(tensor, made))[...] = self.place
 
 
-def _in_hbm(tensor: NkiTensor) -> tuple[int, tuple[int, ...], Sequence[int]]:
-    return tensor.element_offset, tuple(tensor.shape), tensor.strides
+def _alike(shadow: Shadow, tensor: NkiTensor) -> bool:
+    """Are errors of the one those of the other? Of whole numbers and of codes of one size they are."""
+    name, kept = name_of(tensor), NAMES[shadow.format]
+    return name == kept or (BYTES[shadow.format] == BYTES[tensor.format] and name not in FORMATS and kept not in FORMATS)
+
+
+def _size(tensor: NkiTensor) -> tuple[int, int]:
+    """Rows, and bytes of each, of all that it is a view of."""
+    base = tensor.base
+    return base.shape[0] if base.ndim else 1, max(int(np.prod(base.shape[1:])), 1) * BYTES[base.format]
+
+
+def _place(tensor: NkiTensor, shadow: Shadow) -> tuple[int, tuple[int, ...], Sequence[int]]:
+    """Where a view begins, its shape and its steps, in elements of a shadow."""
+    base, at, shape = tensor.base, tensor.element_offset, tuple(tensor.shape)
+    if tensor.space == HBM:
+        return at, shape, tensor.strides
+    pitch, width = base.strides[0] * BYTES[base.format] // BYTES[tensor.format], shadow.width
+    steps = [s // pitch * width if s and s % pitch == 0 else s for s in tensor.strides]
+    return at // pitch * width + at % pitch, shape, steps
 
 
 class Step:

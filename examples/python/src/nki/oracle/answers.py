@@ -20,7 +20,8 @@ from .sandbox import Sandbox, Stopped
 from .schema import VERSION, Malformed
 from .judge import Result, Verdict
 
-_SECONDS, _BYTES = 20.0, 2 << 30
+_SECONDS, _BYTES = 60.0, 2 << 30
+_RANKS = "roundings are followed on one rank alone"
 _KEPT = 1 << 28  # bytes of references' results
 _PER_RESULT = 6  # arrays that program.kernel sends for each
 
@@ -74,7 +75,8 @@ class Oracle:
         try:
             header, arrays = self.sandbox.run(of, arguments, limits.get("seconds", _SECONDS), limits.get("bytes", _BYTES))
         except Stopped as trouble:
-            raise Refused({"sentence": f"the {of} was stopped: {trouble}", "of": "limits", "file": name}) from None
+            raise Refused({"sentence": f"the {of} was stopped: {trouble}", "of": "limits" if trouble.late else of,
+                           "file": name}) from None
         if "error" in header:
             raise Refused(header["error"])
         return header, arrays
@@ -97,26 +99,32 @@ class Oracle:
     # ---- a kernel ----
 
     def _kernel(self, said: dict[str, Any], request: dict[str, Any], arguments: list[Any], asked: str,
-                places: bool) -> tuple[dict[str, Any], list[Any]]:
+                how: str) -> tuple[dict[str, Any], list[Any]]:
         given = {name: request[name] for name in ("generation", "lnc", "grid", "ranks", "trace") if name in request}
         text = {name: said[name] for name in ("source", "name", "entry") if name in said}
-        return self._run("kernel", (text, inputs.packed(arguments), given, asked, places), request, said["name"])
+        return self._run("kernel", (text, inputs.packed(arguments), given, asked, how), request, said["name"])
 
     def _one(self, said: dict[str, Any], request: dict[str, Any], arguments: list[Any]) -> Answer:
         formats, wanted = self._reference(request, arguments) if "reference" in request else ([], None)
         asked = judge.asked(request.get("precision"), inputs.formats(arguments), formats)
+        plain = "there is no reference" if wanted is None else _RANKS if "ranks" in request else ""
         try:
-            header, arrays = self._kernel(said, request, arguments, asked, False)
+            if not plain:
+                try:
+                    header, arrays = self._kernel(said, request, arguments, asked, "followed")
+                except Refused as trouble:
+                    if trouble.error["of"] != "limits":
+                        raise
+                    plain = f"following its roundings stopped: {trouble.error['sentence'].partition(': ')[2]}"
+            if plain:
+                header, arrays = self._kernel(said, request, arguments, asked, "plain")
         except Refused as trouble:
-            ran = trouble.error["of"] in ("kernel", "limits")
-            return {"version": VERSION, "legal": False if ran else None, "right": False if ran else None,
-                    "error": trouble.error}
+            legal = False if trouble.error["of"] == "kernel" else None
+            return {"version": VERSION, "legal": legal, "right": legal, "error": trouble.error}
         answer: Answer = {"version": VERSION, "legal": True, "right": None}
         answer |= {name: header[name] for name in ("time_us", "bound_us", "limited_by", "engines")}
-        if wanted is None:
-            return answer | {"why": "there is no reference", "suggest": header["waits"]}
-        if "ranks" in request:
-            return answer | _of_ranks(arrays, wanted) | {"suggest": header["waits"]}
+        if wanted is None or plain:
+            return answer | _beside(arrays, wanted, plain) | {"suggest": header["waits"]}
         return answer | self._judged(said, request, arguments, header, arrays, formats, wanted, asked)
 
     def _judged(self, said: dict[str, Any], request: dict[str, Any], arguments: list[Any], header: dict[str, Any],
@@ -157,7 +165,7 @@ class Oracle:
             return {"file": file, "line": line, "instruction": name}
         if verdict.kind != "far":
             return {}
-        more, arrays = self._kernel(said, request, arguments, asked, True)
+        more, arrays = self._kernel(said, request, arguments, asked, "places")
         variance = arrays[(_PER_RESULT + 1) * n + _PER_RESULT][(slice(None),) + (verdict.at or ())]
         if not variance.sum() > 0:
             return {}
@@ -189,15 +197,17 @@ def _over_all(verdicts: list[Verdict]) -> dict[str, float | None]:
     return most
 
 
-def _of_ranks(arrays: list[Any], wanted: list[NDArray[Any]]) -> Answer:
-    """Of several ranks nothing is followed, so that only the distance is known."""
-    if len(arrays) != len(wanted) or any(a.size != w.size for a, w in zip(arrays, wanted)):
-        return {"right": False, "why": f"{len(arrays)} ranks, and the reference has {len(wanted)} results, or of other sizes"}
-    whole = [np.concatenate([np.ravel(x) for x in of]) for of in (arrays, wanted)]
-    relative = float(np.linalg.norm(whole[0] - whole[1])) / max(float(np.linalg.norm(whole[1])), 5e-324)
-    equal = bool(np.array_equal(*whole))
-    return {"right": True if equal else None, "distance": {"rel_l2": relative if math.isfinite(relative) else None},
-            **({} if equal else {"why": "roundings are followed on one rank alone, so it is not known how far off is right"})}
+def _beside(arrays: list[Any], wanted: list[NDArray[Any]] | None, why: str) -> Answer:
+    """Where nothing was followed only the distance is known; equal is right."""
+    if wanted is None:
+        return {"why": why}
+    if [a.size for a in arrays] != [w.size for w in wanted]:
+        return {"right": False, "why": f"there are {len(arrays)} results, and {len(wanted)} of the reference, or of other sizes"}
+    got, want = (np.concatenate([np.ravel(x) for x in of]) for of in (arrays, wanted))
+    if np.array_equal(got, want):
+        return {"right": True, "distance": {"rel_l2": 0.0}}
+    relative = float(np.linalg.norm(got - want)) / max(float(np.linalg.norm(want)), 5e-324)
+    return {"distance": {"rel_l2": relative if math.isfinite(relative) else None}, "why": why}
 
 
 def _plain(x: Any) -> float | str:

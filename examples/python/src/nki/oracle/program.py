@@ -156,14 +156,14 @@ def hide_numbers() -> None:
         setattr(NkiTensor, name, guarded(name))
 
 
-def _results(value: Any) -> list[Bound]:
+def _flat(value: Any, kind: type) -> list[Any]:
     """All results, in order; what is no tensor is refused."""
-    if isinstance(value, Bound):
+    if isinstance(value, kind):
         return [value]
     if isinstance(value, (list, tuple)) and value:
-        return [one for v in value for one in _results(v)]
+        return [one for v in value for one in _flat(v, kind)]
     if isinstance(value, dict) and value:
-        return _results(list(value.values()))
+        return _flat(list(value.values()), kind)
     raise _core.Error(f"the kernel returns {type(value).__name__}, where a tensor in HBM is its result")
 
 
@@ -201,17 +201,18 @@ def _kernel(function: Any, request: dict[str, Any]) -> Kernel:
 
 
 def kernel(said: dict[str, Any], arguments: list[Any], request: dict[str, Any], asked: str | None,
-           places: bool) -> bytes:
-    """Runs it, followed: per result its numbers, those without roundings, worst, sigma and narrow. With ranks nothing
-    is followed, and the numbers come alone."""
+           how: str) -> bytes:
+    """Runs it. how: "followed", per result its numbers, those without roundings, worst, sigma, narrow and writer;
+    "places", also the variance that each place of the kernel brings; "plain", the numbers alone."""
     options: dict[str, Any] = {"generation": request.get("generation"), "trace": bool(request.get("trace"))}
 
     def work() -> bytes:
         made = _kernel(entry(load(said), said, "kernel"), request)
-        if "ranks" in request:
-            return _ranks(made, arguments, request, options)
+        if how == "plain":
+            return _plain(made, arguments, request, options)
+        places = how == "places"
         follow = Tolerance(made, places, options | {"asked": asked})
-        results = _results(follow(*inputs.unpacked(arguments)))
+        results: list[Bound] = _flat(follow(*inputs.unpacked(arguments)), Bound)
         assert follow.report is not None
         arrays: list[Any] = []
         for one in results:
@@ -225,12 +226,12 @@ def kernel(said: dict[str, Any], arguments: list[Any], request: dict[str, Any], 
     return _answered(said, "kernel", work)
 
 
-def _ranks(made: Kernel, arguments: list[Any], request: dict[str, Any], options: dict[str, Any]) -> bytes:
-    run = simulate(made, ranks=request["ranks"], **options)
-    results = run(*inputs.unpacked(arguments))
+def _plain(made: Kernel, arguments: list[Any], request: dict[str, Any], options: dict[str, Any]) -> bytes:
+    """The numbers alone: of several ranks, or of what takes long."""
+    run = simulate(made, ranks=request.get("ranks"), **options)
+    results = _flat(run(*inputs.unpacked(arguments)), np.ndarray)
     assert run.report is not None
-    flat = [np.asarray(r, np.float64) for r in results]
-    return sandbox.packed(_told(run.report, options["trace"]) | {"formats": ["float32"] * len(flat)}, flat)
+    return sandbox.packed(_told(run.report, options["trace"]), [np.asarray(r, np.float64) for r in results])
 
 
 # ---- the reference ----

@@ -34,7 +34,11 @@ Work = Callable[..., bytes]
 
 
 class Stopped(Exception):
-    """A program that was ended, or ended its process: a sentence."""
+    """A program that was ended since it was late, or that ended its process: a sentence."""
+
+    def __init__(self, sentence: str, late: bool = False) -> None:
+        super().__init__(sentence)
+        self.late = late
 
 
 # ---- messages ----
@@ -144,8 +148,9 @@ class _Child:
         until = time.monotonic() + seconds
         data = _message(self.take, until)
         if not data:
-            raise Stopped(f"it had not ended after {seconds:g} s" if time.monotonic() >= until
-                          else "it ended its process before it had an answer")
+            if time.monotonic() >= until:
+                raise Stopped(f"it had not ended after {seconds:g} s", late=True)
+            raise Stopped("it ended its process before it had an answer")
         return data
 
     def end(self) -> None:
