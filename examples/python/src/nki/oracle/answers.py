@@ -98,7 +98,7 @@ class Oracle:
 
     # ---- a kernel ----
 
-    def _kernel(self, said: dict[str, Any], request: dict[str, Any], arguments: list[Any], asked: str,
+    def _kernel(self, said: dict[str, Any], request: dict[str, Any], arguments: list[Any], asked: str | None,
                 how: str) -> tuple[dict[str, Any], list[Any]]:
         given = {name: request[name] for name in ("generation", "lnc", "grid", "ranks", "trace") if name in request}
         text = {name: said[name] for name in ("source", "name", "entry") if name in said}
@@ -128,7 +128,7 @@ class Oracle:
         return answer | self._judged(said, request, arguments, header, arrays, formats, wanted, asked)
 
     def _judged(self, said: dict[str, Any], request: dict[str, Any], arguments: list[Any], header: dict[str, Any],
-                arrays: list[Any], formats: list[str], wanted: list[NDArray[Any]], asked: str) -> Answer:
+                arrays: list[Any], formats: list[str], wanted: list[NDArray[Any]], asked: str | None) -> Answer:
         results = [Result._make((*arrays[n * _PER_RESULT:(n + 1) * _PER_RESULT], name))
                    for n, name in enumerate(header["formats"])]
         if len(results) != len(wanted):
@@ -157,7 +157,7 @@ class Oracle:
                 "exact": _plain(result.exact[at]), "file": place[0], "line": place[1], "instruction": place[2]}
 
     def _brought(self, n: int, verdict: Verdict, said: dict[str, Any], request: dict[str, Any], arguments: list[Any],
-                 asked: str, header: dict[str, Any]) -> Answer:
+                 asked: str | None, header: dict[str, Any]) -> Answer:
         """The place that brings most of the error: a cast, or by a second run that tells places apart; of another
         formula nobody can say, and the place is the one that wrote the element."""
         if verdict.kind == "narrow":
@@ -173,7 +173,7 @@ class Oracle:
         return {"file": file, "line": line, "instruction": name, "share": round(float(variance.max() / variance.sum()), 4)}
 
 
-def _cure(verdict: Verdict, header: dict[str, Any], asked: str) -> list[str]:
+def _cure(verdict: Verdict, header: dict[str, Any], asked: str | None) -> list[str]:
     if verdict.kind != "narrow":
         return []
     casts = sorted({(file, line, to) for (file, line, _), to in header["casts"]})

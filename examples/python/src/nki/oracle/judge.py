@@ -52,17 +52,19 @@ class Verdict(NamedTuple):
 
 # ---- what was asked for ----
 
-def asked(precision: str | None, arguments: list[str], reference: list[str]) -> str:
+def asked(precision: str | None, arguments: list[str], reference: list[str]) -> str | None:
     """The narrowest format to which a kernel may cast: as the request says, or that of an argument or of the reference's
-    result. Arguments of 8 bits and less are products' operands, which are exact in bfloat16."""
+    result. Arguments of 8 bits and less are products' operands, which are exact in bfloat16. Of whole numbers and codes
+    alone nobody knows, and any may be."""
     if precision is not None:
         return precision
     formats = [name if name in _WIDE else "bfloat16" for name in arguments if name in FORMATS]
+    formats += [name for name in reference if name in FORMATS]
     narrowest = "float32"
-    for name in formats + [name for name in reference if name in FORMATS]:
+    for name in formats:
         if not holds(name, narrowest):
             narrowest = name
-    return narrowest
+    return narrowest if formats else None
 
 
 # ---- one result ----
@@ -94,7 +96,7 @@ def _number(x: float) -> float | None:
     return x if math.isfinite(x) else None
 
 
-def judged(result: Result, want: Array, format_of_reference: str, request_format: str) -> Verdict:
+def judged(result: Result, want: Array, format_of_reference: str, asked_for: str | None) -> Verdict:
     """One result beside one of the reference."""
     shaped = _shaped(want, result.got.shape)
     if shaped is None:
@@ -122,7 +124,7 @@ def judged(result: Result, want: Array, format_of_reference: str, request_format
         if worst > 1:
             at = tuple(int(i) for i in np.unravel_index(int(shares[kind].argmax()), got.shape))
             return Verdict(False, kind, _WORDS[kind].format(got=got[at], want=want[at], exact=result.exact[at], at=at,
-                                                            asked=request_format), at, distance)
+                                                            asked=asked_for), at, distance)
     lost = ~known & ~same & (off > own)
     if lost.any():
         at = tuple(int(i) for i in np.unravel_index(int(np.where(lost, off, -1).argmax()), got.shape))
