@@ -75,10 +75,10 @@ packages='gcc g++ cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib
 packages="$packages libsleef-dev libseccomp2 python3-numpy python3-jsonschema python3-dev python3-pip python3-venv"
 packages="$packages man-db patch strace zsh ruby chromium gappa"
 if [ $matrix = ON ]; then
-    packages="$packages clang clang-format doxygen mypy libomp-dev libopenmpi-dev openmpi-bin"
+    packages="$packages clang clang-format doxygen gdb mypy libomp-dev libopenmpi-dev openmpi-bin"
     packages="$packages $(sh "$root/tests/house/platforms.sh" packages)"
 fi
-[ "$level" -eq 1 ] || packages="$packages clang-tidy cppcheck nodejs npm"
+[ "$level" -eq 1 ] || packages="$packages clang-tidy clangd cppcheck lldb nodejs npm"
 # shellcheck disable=SC2086
 need $packages
 

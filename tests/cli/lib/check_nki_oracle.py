@@ -216,6 +216,14 @@ def kernel(x):
             self.assertEqual((answer["legal"], answer["right"]), (True, None))
             self.assertTrue(answer["why"])
 
+    def test_of_codes_alone_any_precision_will_do(self):
+        text = EXP["source"].replace("nl.ndarray(x.shape, x.dtype, buffer", "nl.ndarray(x.shape, nl.bfloat16, buffer").replace(
+            "t, out = nl.ndarray(x.shape, x.dtype)", "t, out = nl.ndarray(x.shape, nl.float32)").replace("nl.exp", "nl.copy")
+        case = EXP | {"source": text, "arguments": [{"shape": [128, 8], "dtype": "int32", "high": 5000}],
+                      "reference": {"source": "def f(x): return x"}}
+        codes, floats = answers([case, case | {"arguments": [{"shape": [128, 8], "scale": 1000}]}])
+        self.assertEqual((codes["right"], floats["right"]), (True, False))
+
     def test_numbers_of_all_formats(self):
         cases = [EXP | {"id": dtype, "arguments": [{"shape": [128, 8], "dtype": dtype}],
                         "source": EXP["source"].replace("nl.exp", "nl.copy").replace(
