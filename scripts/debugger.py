@@ -48,8 +48,9 @@ class Format:
         if self.kind == "SCALE":
             return float("nan") if code == self.nan else 2.0 ** (code - self.bias)
         code >>= self.zeros
-        negative, size = code >> (self.exponent + self.mantissa) & 1, code & ((1 << (self.exponent + self.mantissa)) - 1)
-        return -self._size(size) if negative else self._size(size)
+        width = self.exponent + self.mantissa
+        size = self._size(code & ((1 << width) - 1))
+        return -size if code >> width & 1 else size
 
     def _size(self, code):
         if code > self.largest:
@@ -116,7 +117,8 @@ def tensor_text(format_number, rank, shape, stride, read, default_cfp8):
             stride[axis] = stride[axis + 1] * shape[axis + 1]
     places = itertools.islice(itertools.product(*(range(n) for n in shape)), MOST)
     try:
-        texts = [shown(decoded(one, read(one.bytes * sum(i * s for i, s in zip(at, stride)), one.bytes))) for at in places]
+        offsets = [one.bytes * sum(i * s for i, s in zip(at, stride)) for at in places]
+        texts = [shown(decoded(one, read(offset, one.bytes))) for offset in offsets]
     except Exception as trouble:
         return f"{head}, whose memory cannot be read ({str(trouble).rstrip('.')})"
     return f"{head} = {nested(iter(texts), shape)}"
@@ -193,7 +195,8 @@ if lldb is not None:
         default = not any(cfp8.GetChildMemberWithName(n).GetValueAsSigned() for n in ("exponent_bits", "bias"))
         return tensor_text(v.GetChildMemberWithName("format").GetValueAsSigned(),
                            v.GetChildMemberWithName("rank").GetValueAsSigned(), numbers("shape"), numbers("stride"),
-                           _process_reader(v.GetProcess(), v.GetChildMemberWithName("data").GetValueAsUnsigned()), default)
+                           _process_reader(v.GetProcess(), v.GetChildMemberWithName("data").GetValueAsUnsigned()),
+                           default)
 
     def array_command(debugger, command, context, result, unused):
         words = command.split()

@@ -89,8 +89,8 @@ done
 # A client of the Model Context Protocol that is not ours; from npm, so at level 2.
 if [ "${TRN_TEST_LEVEL:-1}" -ge 2 ]; then
     mkdir npm && cp "$root/tests/nki/mcp_client.mjs" npm/
-    (cd npm && npm install --silent --no-audit --no-fund @modelcontextprotocol/sdk && PYTHON=$python node mcp_client.mjs) \
-        >log 2>&1 || fail "mcp_client.mjs: $(tail -n 40 log)"
+    (cd npm && npm install --silent --no-audit --no-fund @modelcontextprotocol/sdk &&
+        PYTHON=$python node mcp_client.mjs) >log 2>&1 || fail "mcp_client.mjs: $(tail -n 40 log)"
 fi
 
 # ---- the README's four lines ----

@@ -1,6 +1,6 @@
 #!/bin/sh
-# debugger.sh: scripts/debugger.py reads every code of every format as the golden vectors do; a tensor of each kind prints
-# in gdb, and at level 2 in lldb. .clangd finds the build's commands: clangd reads a door without an error at level 2.
+# debugger.sh: scripts/debugger.py reads codes as the golden vectors do; a tensor of each kind prints in gdb, and in lldb
+# at level 2. .clangd finds the build's commands: clangd reads a door without an error at level 2.
 . "$(dirname -- "$0")/lib.sh"
 
 if ! have python3; then
@@ -57,7 +57,8 @@ END
 here=$(grep -n '/\* here' "$scratch/app.c" | cut -d: -f1)
 expressions='a b turned none lost large bad'
 said() { # FILE: what has to be in it
-    for words in 'bfloat16 \[2, 3\] = {{1, 2, -0.5}, {inf, nan, 9.18354962e-41}}' 'float8_e4m3 \[4\] = {1, 240, inf, nan}' \
+    for words in 'bfloat16 \[2, 3\] = {{1, 2, -0.5}, {inf, nan, 9.18354962e-41}}' \
+        'float8_e4m3 \[4\] = {1, 240, inf, nan}' \
         'float32 \[2, 2\] = {{1, 3}, {2, 4}}' 'no tensor' 'float32 \[4\], whose memory cannot be read' \
         'int8 \[50, 2\] = {{-1, 0}, {0, 0}.*{0, 0}, \.\.\.}' 'a trn_tensor that is none: format 3, rank 99' '^{1, 2}$' \
         "there is no format 'f99'" 'usage: trn EXPRESSION'; do

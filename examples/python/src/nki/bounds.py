@@ -94,8 +94,8 @@ class Follow(Errors):
 class Bound:
     """A result: .value as the kernel returned it, .worst and .sigma per element; .exact: what the same kernel gives in
     exact arithmetic (binary64); .places: who brought how much. .narrow: what casts to less than was asked brought, with
-    its sign; .casts: where these were, and to what. .numbers: the value in binary64, .format: what it is; .writer: which
-    of .seen has written an element last."""
+    its sign; .casts: where these were, and to what. .numbers: the value in binary64, .format: what it is; .writer:
+    which of .seen has written an element last."""
 
     def __init__(self, tensor: NkiTensor, error: Error, follow: Follow) -> None:
         self.value, self.worst, self.sigma = tensor.numpy(), error.bound, error.sigma

@@ -51,8 +51,8 @@ def holds(name: str, other: str) -> bool:
 
 class Error:
     """Of a view: worst and variance [sources, ...shape], drift [2, ...shape], all of them rows of one array `all`; each
-    may be written through. local: how much of worst the instruction itself has added since the error was made, [...shape]
-    or 0."""
+    may be written through. local: how much of worst the instruction itself has added since the error was made,
+    [...shape] or 0."""
 
     __slots__ = ("all", "sources", "local")
 
@@ -134,7 +134,8 @@ class Shadow:
 
 def _view(flat: Array, begin: int, shape: Sequence[int], steps: Sequence[int]) -> Array:
     step = flat.strides[1]
-    return np.ndarray((len(flat), *shape), flat.dtype, flat, begin * step, (flat.strides[0], *(s * step for s in steps)))
+    strides = flat.strides[0], *(s * step for s in steps)
+    return np.ndarray((len(flat), *shape), flat.dtype, flat, begin * step, strides)
 
 
 def rounding(error: Error, source: int, name: str, exact: Array, random: bool = False) -> Error:

@@ -35,8 +35,8 @@ class Errors:
         self.unknown: dict[str, None] = {}  # what has no rule
 
     def _found(self, tensor: NkiTensor) -> Shadow | None:
-        """None: nothing has been kept of it, so that it has no errors. Memory that is used again for a tensor of another
-        size begins anew."""
+        """None: nothing has been kept of it, so that it has no errors. Memory that is used again for a tensor of
+        another size begins anew."""
         found = (self.hbm if tensor.space == HBM else self.tiles).get(tensor.allocation)
         return found if found is not None and (found.rows, found.row_bytes) == _size(tensor) else None
 
@@ -93,7 +93,8 @@ class Errors:
 def _alike(shadow: Shadow, tensor: NkiTensor) -> bool:
     """Are errors of the one those of the other? Of whole numbers and of codes of one size they are."""
     name, kept = name_of(tensor), NAMES[shadow.format]
-    return name == kept or (BYTES[shadow.format] == BYTES[tensor.format] and name not in FORMATS and kept not in FORMATS)
+    codes = name not in FORMATS and kept not in FORMATS
+    return name == kept or (codes and BYTES[shadow.format] == BYTES[tensor.format])
 
 
 def _size(tensor: NkiTensor) -> tuple[int, int]:

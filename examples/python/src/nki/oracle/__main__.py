@@ -117,15 +117,19 @@ def _person(said: Any, pool: Any) -> int:
     return 0 if answer["right"] else 1 if answer["legal"] is not None else 2
 
 
+_VERDICTS = {True: "legal and right", False: "legal, and wrong", None: "legal; whether it is right is not known"}
+
+
 def _sentences(answer: dict[str, Any]) -> str:
     if "error" in answer:
         e = answer["error"]
         said = "not legal" if answer["legal"] is False else f"no answer ({e.get('of', 'oracle')})"
         return f"{said}: {e['sentence']}"
-    lines = [{True: "legal and right", False: "legal, and wrong", None: "legal; whether it is right is not known"}[answer["right"]]]
+    lines = [_VERDICTS[answer["right"]]]
     lines += [answer["why"]] if "why" in answer else []
     if "distance" in answer:
-        lines.append(", ".join(f"{name} {value:.3g}" for name, value in answer["distance"].items() if value is not None))
+        known = {name: value for name, value in answer["distance"].items() if value is not None}
+        lines.append(", ".join(f"{name} {value:.3g}" for name, value in known.items()))
     if "where" in answer:
         w = answer["where"]
         lines.append(f"element {tuple(w['index'])} is {w['got']}, the reference's {w['want']}"
@@ -137,8 +141,8 @@ def _sentences(answer: dict[str, Any]) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m nki.oracle", description=(
         "Is a kernel legal, is it right, how far off and how slow? Reads a JSON request a line and answers one a line; "
-        "schema.json beside the program says what is in them. Status 0: all requests were answered; with FILE 0: right, 1: "
-        "not, 2: it was not asked well."))
+        "schema.json beside the program says what is in them. Status 0: all requests were answered; with FILE 0: "
+        "right, 1: not, 2: it was not asked well."))
     parser.add_argument("file", nargs="?", metavar="FILE.py", help="a kernel, for a person to read the answer")
     parser.add_argument("entry", nargs="?", metavar="ENTRY", help="its function")
     parser.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="128x512, 128x512:bfloat16, a.npy, 1e-5")

@@ -52,7 +52,8 @@ class Oracle:
         began = time.monotonic()
         try:
             arguments = inputs.made(request.get("arguments", []))
-            made = self._several(request, arguments) if "variants" in request else self._one(request, request, arguments)
+            several = "variants" in request
+            made = self._several(request, arguments) if several else self._one(request, request, arguments)
         except Malformed as trouble:
             made = refused(str(trouble), "request")
         except Refused as trouble:
@@ -66,14 +67,15 @@ class Oracle:
             one = self._one(said, request, arguments)
             answers.append({"id": n, "name": said.get("called", str(n))} | one)
         right = sorted((float(a["time_us"]), n) for n, a in enumerate(answers) if a["right"])
-        return {"version": VERSION, "legal": any(a["legal"] for a in answers), "right": bool(right), "variants": answers,
-                "ranking": [answers[n]["name"] for _, n in right]}
+        return {"version": VERSION, "legal": any(a["legal"] for a in answers), "right": bool(right),
+                "variants": answers, "ranking": [answers[n]["name"] for _, n in right]}
 
     def _run(self, of: str, arguments: tuple[Any, ...], request: dict[str, Any],
              name: str) -> tuple[dict[str, Any], list[Any]]:
         limits = request.get("limits", {})
         try:
-            header, arrays = self.sandbox.run(of, arguments, limits.get("seconds", _SECONDS), limits.get("bytes", _BYTES))
+            header, arrays = self.sandbox.run(of, arguments, limits.get("seconds", _SECONDS),
+                                              limits.get("bytes", _BYTES))
         except Stopped as trouble:
             raise Refused({"sentence": f"the {of} was stopped: {trouble}", "of": "limits" if trouble.late else of,
                            "file": name}) from None
@@ -170,7 +172,8 @@ class Oracle:
         if not variance.sum() > 0:
             return {}
         file, line, name = more["labels"][int(variance.argmax())]
-        return {"file": file, "line": line, "instruction": name, "share": round(float(variance.max() / variance.sum()), 4)}
+        share = round(float(variance.max() / variance.sum()), 4)
+        return {"file": file, "line": line, "instruction": name, "share": share}
 
 
 def _cure(verdict: Verdict, header: dict[str, Any], asked: str | None) -> list[str]:
@@ -202,7 +205,8 @@ def _beside(arrays: list[Any], wanted: list[NDArray[Any]] | None, why: str) -> A
     if wanted is None:
         return {"why": why}
     if [a.size for a in arrays] != [w.size for w in wanted]:
-        return {"right": False, "why": f"there are {len(arrays)} results, and {len(wanted)} of the reference, or of other sizes"}
+        return {"right": False,
+                "why": f"there are {len(arrays)} results, and {len(wanted)} of the reference, or of other sizes"}
     got, want = (np.concatenate([np.ravel(x) for x in of]) for of in (arrays, wanted))
     if np.array_equal(got, want):
         return {"right": True, "distance": {"rel_l2": 0.0}}

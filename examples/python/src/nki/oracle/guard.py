@@ -9,7 +9,8 @@ import sys
 import types
 from typing import Any
 
-_REFUSED = ("open", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "fcntl.", "ftplib.", "urllib.", "http.",
+_REFUSED = ("open", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "fcntl.", "ftplib.", "urllib.",
+            "http.",
             "mmap.", "tempfile.", "glob.", "sqlite3.", "signal.", "resource.", "syslog.", "webbrowser.", "smtplib.",
             "cpython.", "sys.setprofile", "sys.settrace", "gc.", "code.__new__", "marshal.")
 _OURSELVES = ("importlib", "linecache", "tokenize", "traceback", "inspect", "genericpath", "posixpath")

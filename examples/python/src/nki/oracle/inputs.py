@@ -50,7 +50,8 @@ def _given(array: Any, dtype: str | None, place: str) -> Given:
     if not made.numpy:
         return Given(np.ascontiguousarray(array, np.float32), made)
     whole = np.dtype(made.numpy).kind in "iu"
-    return Given(np.ascontiguousarray(np.rint(array) if whole and array.dtype.kind == "f" else array).astype(made.numpy), made)
+    array = np.rint(array) if whole and array.dtype.kind == "f" else array
+    return Given(np.ascontiguousarray(array).astype(made.numpy), made)
 
 
 def _made(said: dict[str, Any], n: int) -> Given:

@@ -1,8 +1,8 @@
 """Has a program left Python as it was? A child that has not is not used again.
 
 Looked at: the attributes of our modules, NumPy's and those that were loaded for programs; in ours and NumPy's those of
-classes, functions and the tables that lie there; threads; settings of NumPy and of the interpreter. What a program hides
-deeper, inside of objects of C, is not seen.
+classes, functions and the tables that lie there; threads; settings of NumPy and of the interpreter. What a program
+hides deeper, inside of objects of C, is not seen.
 SPDX-License-Identifier: MIT
 """
 from __future__ import annotations

@@ -53,8 +53,8 @@ class Verdict(NamedTuple):
 # ---- what was asked for ----
 
 def asked(precision: str | None, arguments: list[str], reference: list[str]) -> str | None:
-    """The narrowest format to which a kernel may cast: as the request says, or that of an argument or of the reference's
-    result. Arguments of 8 bits and less are products' operands, which are exact in bfloat16. Of whole numbers and codes
+    """The narrowest format to which a kernel may cast: as the request says, or that of an argument or of the
+    reference's result. Arguments of 8 bits and less are products' operands, which are exact in bfloat16. Of whole numbers and codes
     alone nobody knows, and any may be."""
     if precision is not None:
         return precision

@@ -16,8 +16,8 @@ from .service import LONGEST, Pool, lines_of
 _PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  # the newest first
 _PARSE, _INVALID, _METHOD, _PARAMS = -32700, -32600, -32601, -32602
 _TOOLS = {
-    "check_kernel": ("Is an NKI kernel for AWS Trainium legal, is it right beside a NumPy reference, how far off, how long does "
-                     "it take, and which line is to blame? Runs it on a simulated NeuronCore, in a sandbox.",
+    "check_kernel": ("Is an NKI kernel for AWS Trainium legal, is it right beside a NumPy reference, how far off, how "
+                     "long does it take, and which line is to blame? Runs it on a simulated NeuronCore, in a sandbox.",
                      [{"required": ["source"]}, {"required": ["file"]}], ("variants",)),
     "rank_kernels": ("The same of several variants of an NKI kernel: an answer for each, and the right ones ranked by "
                      "time.", [{"required": ["variants"]}], ("source", "file")),
@@ -44,8 +44,9 @@ def _tool(name: str) -> dict[str, Any]:
 
 def _initialize(params: dict[str, Any], pool: Pool) -> dict[str, Any]:
     asked = params.get("protocolVersion")
+    about = {"name": "trnmath-oracle", "title": "trnmath: NKI kernels on a simulated Trainium", "version": "1"}
     return {"protocolVersion": asked if asked in _PROTOCOLS else _PROTOCOLS[0], "capabilities": {"tools": {}},
-            "serverInfo": {"name": "trnmath-oracle", "title": "trnmath: NKI kernels on a simulated Trainium", "version": "1"}}
+            "serverInfo": about}
 
 
 def _list(params: dict[str, Any], pool: Pool) -> dict[str, Any]:

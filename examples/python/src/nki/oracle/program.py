@@ -43,7 +43,7 @@ def preload() -> None:
     gc.collect()
     gc.freeze()
     mallopt = ctypes.CDLL(None).mallopt
-    for setting, value in ((-3, 1 << 25), (-1, 1 << 30), (-2, 1 << 25)):  # M_MMAP_THRESHOLD (its largest), M_TRIM_THRESHOLD, M_TOP_PAD
+    for setting, value in ((-3, 1 << 25), (-1, 1 << 30), (-2, 1 << 25)):  # M_MMAP_THRESHOLD, _TRIM_THRESHOLD, _TOP_PAD
         mallopt(setting, value)  # temporaries use the same pages again
 
 
@@ -148,8 +148,8 @@ def hide_numbers() -> None:
 
         def call(self: NkiTensor, *args: Any) -> Any:
             if running.inside() and not sys._getframe(1).f_code.co_filename.startswith(INSIDE):
-                raise _core.Error(f"the kernel reads the numbers of '{self.name}' on the host: there are none when it is "
-                                  "compiled")
+                raise _core.Error(f"the kernel reads the numbers of '{self.name}' on the host: there are none when it "
+                                  "is compiled")
             return real(self, *args)
         return call
     for name in ("numpy", "tobytes", "into", "frombytes"):
@@ -168,7 +168,8 @@ def _flat(value: Any, kind: type) -> list[Any]:
 
 
 def _engines(report: Report, traced: bool) -> dict[str, Any]:
-    made: dict[str, Any] = {name: {"busy": round(e["share"], 4)} for name, e in report.engines.items() if e["busy_s"] > 0}
+    busy = {name: e["share"] for name, e in report.engines.items() if e["busy_s"] > 0}
+    made: dict[str, Any] = {name: {"busy": round(share, 4)} for name, share in busy.items()}
     if not traced or not report._traces:
         return made
     import json

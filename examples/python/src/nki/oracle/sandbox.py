@@ -100,7 +100,8 @@ def _pages() -> int:
 class _Child:
     """A process that answers with works[name](*arguments)."""
 
-    def __init__(self, works: dict[str, Work], loaded: Sequence[str], filtered: seccomp.Filter | None, most: int) -> None:
+    def __init__(self, works: dict[str, Work], loaded: Sequence[str], filtered: seccomp.Filter | None,
+                 most: int) -> None:
         self.loaded, self.most, self.answered = loaded, most, 0
         takes, self.give = os.pipe()
         self.take, gives = os.pipe()

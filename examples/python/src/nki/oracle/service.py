@@ -67,7 +67,8 @@ def read(request: dict[str, Any]) -> dict[str, Any]:
 
 def _with_text(said: dict[str, Any], name: str, where: str) -> None:
     if ("source" in said) == ("file" in said):
-        raise Malformed(f"{where} has {'both' if 'source' in said else 'neither'} 'source' {'and' if 'source' in said else 'nor'} 'file'")
+        both = "both 'source' and" if "source" in said else "neither 'source' nor"
+        raise Malformed(f"{where} has {both} 'file'")
     path = said.pop("file", None)
     said["name"] = os.path.basename(path) if path else name
     if path is None:
@@ -94,7 +95,9 @@ def _stamp(path: str) -> tuple[int, int]:
 
 
 def key_of(request: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps({k: v for k, v in request.items() if k != "id"}, sort_keys=True).encode()).hexdigest()
+    """What tells it from others."""
+    text = json.dumps({k: v for k, v in request.items() if k != "id"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # ---- processes ----
