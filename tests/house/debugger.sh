@@ -1,5 +1,5 @@
 #!/bin/sh
-# debugger.sh: scripts/debugger.py reads codes as the golden vectors do; a tensor of each kind prints in gdb, and in lldb
+# debugger.sh: scripts/debugger.py reads codes as the golden vectors do; a tensor of each kind prints in gdb, in lldb
 # at level 2. .clangd finds the build's commands: clangd reads a door without an error at level 2.
 . "$(dirname -- "$0")/lib.sh"
 
