@@ -13,6 +13,7 @@ import numpy as np
 import nki
 import nki.isa as nisa
 import nki.language as nl
+from nki import rules
 
 P, F, K = 128, 256, 96
 
@@ -374,6 +375,88 @@ class Tolerance(unittest.TestCase):
                     nki.assert_close(bound, bound.exact)
                 else:
                     self.assertLess(abs(own - bound.narrow).max(), abs(own).max() / 100)
+
+    def exact(self, kernel, want, *inputs, **options):
+        """Without its roundings the kernel is `want`, and with them inside its bound, which is finite."""
+        bound = nki.tolerance(nki.jit(kernel), **options)(*inputs)
+        self.assertEqual(bound.unknown, [])
+        np.testing.assert_allclose(bound.exact, want, rtol=1e-9, atol=1e-9 * abs(want).max())
+        self.assertTrue(np.isfinite(bound.worst).all())
+        nki.assert_close(bound, want)
+        return bound
+
+    def test_operands_in_other_shapes(self):
+        def kernel(x, y):
+            t, u, s, out = loaded(x), loaded(y), tile((P, 1)), tile((P, 2, F // 2))
+            nisa.tensor_reduce(dst=s, op=nl.add, data=t, axis=1)
+            nisa.tensor_scalar(dst=out, data=t, op0=nl.multiply, operand0=s)
+            nisa.tensor_tensor(dst=out, data1=out, data2=u, op=nl.add)
+            nisa.activation(dst=t, op=nl.tanh, data=out, scale=0.125)
+            return stored(t)
+        x, y = (normal(np.random.default_rng(n), P, F, scale=0.1).astype(np.float64) for n in (31, 32))
+        x, y = x.astype(np.float32), y.astype(np.float32)
+        a, b = x.astype(np.float64), y.astype(np.float64)
+        self.exact(kernel, np.tanh((a * a.sum(1, keepdims=True) + b) / 8), x, y)
+
+    def test_transfers_that_turn_axes_or_begin_further_on(self):
+        def turned(x):
+            t, y = tile((32, 2, 4, 16), nl.bfloat16), tile((32, 2, 4, 16))
+            nisa.dma_transpose(dst=t, src=x)
+            nisa.tensor_copy(dst=y, src=t)
+            return stored(y)
+        x = np.float32(np.random.default_rng(33).integers(-8, 8, (16, 2, 4, 32)))
+        half = nki.tensor(x, nl.bfloat16)
+        self.exact(turned, x.transpose(3, 1, 2, 0).astype(np.float64), half)
+
+        def further(x, at):
+            index, t = loaded(at), tile((64, F))
+            nisa.dma_copy(dst=t, src=x.ap(pattern=[[F, 64], [1, F]], offset=0, scalar_offset=index, indirect_dim=0))
+            nisa.activation(dst=t, op=nl.exp, data=t)
+            return stored(t)
+        x = normal(np.random.default_rng(34), P, F)
+        self.exact(further, np.exp(x[24:88].astype(np.float64)), x, np.array([[24]], np.int32))
+
+    def test_a_running_maximum_that_begins_at_the_least_number(self):
+        def kernel(x):
+            most, now, old, y, t = tile((P, 1)), tile((P, 2)), tile((P, 1)), tile((P, F)), loaded(x)
+            nisa.memset(dst=most, value=-3.4028235e38)
+            for half in (0, 1):
+                nisa.tensor_copy(dst=old, src=most)
+                nisa.tensor_reduce(dst=now[:, 0:1], op=nl.maximum, data=t[:, half * P:half * P + P], axis=1)
+                nisa.tensor_copy(dst=now[:, 1:2], src=old)
+                nisa.tensor_reduce(dst=most, op=nl.maximum, data=now, axis=1)
+            nisa.tensor_scalar(dst=y, data=t, op0=nl.subtract, operand0=most)
+            nisa.activation(dst=y, op=nl.exp, data=y)
+            return stored(y)
+        x = normal(np.random.default_rng(35), P, F)
+        a = x.astype(np.float64)
+        bound = self.exact(kernel, np.exp(a - a.max(1, keepdims=True)), x)
+        self.assertLess(bound.worst.max(), 1e-5)
+
+    def test_what_a_rule_does_not_follow_is_not_known(self):
+        @nki.jit
+        def bits(x):
+            t, y = loaded(x), tile((P, F))
+            nisa.activation(dst=t, op=nl.exp, data=t)
+            nisa.tensor_scalar(dst=y.view(nl.int32), data=t.view(nl.int32), op0=nl.add, operand0=1 << 23)
+            return stored(y)
+        bound = nki.tolerance(bits)(normal(np.random.default_rng(36), P, F))
+        self.assertTrue(bound.unknown and "of another format" in bound.unknown[0])
+        self.assertTrue(np.isinf(bound.worst).all())
+
+        @nki.jit
+        def doubled(x):
+            y = tile((P, F))
+            nisa.tensor_scalar(dst=y, data=loaded(x), op0=nl.multiply, operand0=2.0)
+            return stored(y)
+        rule = rules.RULES["tensor_scalar"]
+        rules.RULES["tensor_scalar"] = lambda step, dst, data, **more: rule(step, dst, data, op0="add", operand0=0.0)
+        try:
+            bound = nki.tolerance(doubled)(normal(np.random.default_rng(37), P, F))
+        finally:
+            rules.RULES["tensor_scalar"] = rule
+        self.assertRegex(bound.unknown[0], r"tensor_scalar of check_nki_tolerance.py, line \d+, which its rule does not follow")
+        self.assertGreater(np.isinf(bound.worst).mean(), 0.9)
 
     def test_values_are_those_without_it(self):
         for name, kernel, _, inputs in self.each():

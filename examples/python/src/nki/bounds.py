@@ -12,6 +12,7 @@ SPDX-License-Identifier: MIT
 """
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, operators, rules
+from .index import scalar
 from .numbers import fours, name_of, numbers
 from .running import Grid
 from .shadow import Error
@@ -33,6 +35,11 @@ _ALU = {op.alu: name for name, op in reversed(operators.ALL.items()) if op.alu i
 _ACT = {op.act: name for name, op in reversed(operators.ALL.items()) if op.act is not None}
 _RESULTS = ("dst", "val_dst", "idx_dst", "reduce_res", "dst_scale", "dst_idx")  # an instruction's, by its field
 Label = tuple[str, int, str]  # file, line, instruction
+
+
+def _further(view: NkiTensor, value: Any, of: NkiTensor, dim: int) -> NkiTensor:
+    """A view that begins so many indices of an axis of a tensor further on, by a number that lies in a tile."""
+    return view.strided(view.shape, view.strides, scalar(value) * math.prod(of.shape[dim + 1:]))
 
 
 def _overwritten(given: dict[str, Any]) -> list[NkiTensor]:
@@ -54,6 +61,10 @@ class Follow(Errors):
         if before is not None:
             self.seen, self.unknown, self.narrowed = before.seen, before.unknown, before.narrowed
 
+    def label(self) -> str:
+        file, line, name = list(self.seen)[self.place]
+        return f"{name} of {file}, line {line}"
+
     def source(self, name: str) -> int:
         """The place in the kernel that issues this instruction, by number; a new place is remembered."""
         frame: FrameType | None = sys._getframe(2)
@@ -72,6 +83,10 @@ class Follow(Errors):
         source = self.source(name)
         step = Step(self, source, _overwritten(given))
         instruction(core, *args)
+        for side in ("src", "dst"):
+            offset = [given.pop(f"{side}_offset.{part}", None) for part in ("value", "of", "dim")]
+            if offset[1] is not None:
+                given[side] = _further(given[side], *offset)
         rule = rules.RULES.get(name)
         try:
             if rule is None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import exact
-from .numbers import codes, numbers, rows_of_k
+from .numbers import codes, fours, numbers, rows_of_k
 from .shadow import Error, bilinear, difference, drifted, rounding, spacing, through
 from .step import Pair, Step
 from .tensor import NkiTensor, Operand
@@ -61,12 +61,12 @@ def _stage(step: Step, x: Pair, op: str | None, operand: Any, reverse: bool) -> 
         return x, True
     if operand is None:
         return _operator(step, op, x), op in exact.KEEPS
-    y = step.pair(operand, np.ndim(x[0]))
+    y = step.pair(operand, np.shape(x[0]))
     return _operator(step, op, *((y, x) if reverse else (x, y))), op in exact.KEEPS
 
 
 def _chain(step: Step, dst: NkiTensor, data: NkiTensor, stages: Sequence[Stage]) -> Pair:
-    x, kept = step.pair(data), True
+    x, kept = step.pair(data, fours(dst).shape), True
     used: list[Operand | None] = [data]
     for op, operand, reverse in stages:
         x, keeps = _stage(step, x, op, operand, reverse)
@@ -124,22 +124,26 @@ def _scatter_rows(step: Step, dst: NkiTensor, src: NkiTensor, index: NkiTensor) 
 
 
 @rule("dma_compute")
-def _dma_compute(step: Step, dst: NkiTensor, srcs: Sequence[NkiTensor], index: NkiTensor | None = None,
-                 **_: Any) -> None:
+def _dma_compute(step: Step, dst: NkiTensor, srcs: Sequence[NkiTensor], scales: Sequence[float] | None = None,
+                 reduce_op: str = "add", index: NkiTensor | None = None, **_: Any) -> None:
     if index is not None:
         raise NotImplementedError("dma_compute by indices")
-    parts = []
-    for src in srcs:
-        value, error = step.pair(src)
-        parts.append((value.reshape(dst.shape), error.map(lambda e: e.reshape(len(e), *dst.shape))))
-    step.finish(dst, *functools.reduce(functools.partial(_operator, step, "add"), parts))
+    parts: list[Pair] = []
+    for n, src in enumerate(srcs):
+        value, error = step.pair(src, dst.shape)
+        part = value, error
+        if scales is not None and float(scales[n]) != 1:
+            part = _operator(step, "multiply", part, step.pair(scales[n]))
+        parts.append(part)
+    step.finish(dst, *functools.reduce(functools.partial(_operator, step, reduce_op), parts))
 
 
 @rule("memset")
 def _memset(step: Step, dst: NkiTensor, value: float = 0, **_: Any) -> None:
     if (numbers(dst) == value).all():
         return step.follow.keep(dst, step.none(dst.shape))
-    return step.finish(dst, np.full(dst.shape, float(value)), step.none(dst.shape))
+    whole = np.full(dst.shape, float(value))
+    return step.finish(dst, whole, rounding(step.none(dst.shape), step.source, "float32", whole))
 
 
 @rule("iota", "rng", "rand2", "dropout", "nonzero_with_count", "sequence_bounds", "nc_find_index8")
@@ -150,13 +154,14 @@ def _given(step: Step, dst: NkiTensor, **_: Any) -> None:
 
 @rule("tensor_tensor")
 def _tensor_tensor(step: Step, dst: NkiTensor, data1: NkiTensor, data2: NkiTensor, op: str, **_: Any) -> None:
-    x = _operator(step, op, step.pair(data1), step.pair(data2))
+    x = _operator(step, op, step.pair(data1, dst.shape), step.pair(data2, dst.shape))
     step.finish(dst, *x, kept=[data1, data2] if op in exact.KEEPS else None)
 
 
 @rule("tensor_scalar")
-def _tensor_scalar(step: Step, dst: NkiTensor, data: NkiTensor, op0: str, operand0: Any = None, reverse0: bool = False,
-                   op1: str | None = None, operand1: Any = None, reverse1: bool = False, **_: Any) -> None:
+def _tensor_scalar(step: Step, dst: NkiTensor, data: NkiTensor, op0: str | None = None, operand0: Any = None,
+                   reverse0: bool = False, op1: str | None = None, operand1: Any = None, reverse1: bool = False,
+                   **_: Any) -> None:
     _chain(step, dst, data, [(op0, operand0, reverse0), (op1, operand1, reverse1)])
 
 
@@ -186,12 +191,11 @@ def _applied(step: Step, op: str, x: Pair) -> Pair:
     return result, error
 
 
-def _activated(step: Step, op: str, data: NkiTensor, bias: Any, scale: Any) -> tuple[Pair, bool]:
-    x = step.pair(data)
+def _activated(step: Step, op: str, x: Pair, bias: Any, scale: Any) -> tuple[Pair, bool]:
     if not _is_number(scale, 1) and not _is_number(scale, 0):
-        x = _operator(step, "multiply", x, step.pair(scale, np.ndim(x[0])))
+        x = _operator(step, "multiply", x, step.pair(scale, np.shape(x[0])))
     if bias is not None and not _is_number(bias, 0):
-        x = _operator(step, "add", x, step.pair(bias, np.ndim(x[0])))
+        x = _operator(step, "add", x, step.pair(bias, np.shape(x[0])))
     return _applied(step, op, x), op in exact.KEEPS
 
 
@@ -211,7 +215,7 @@ def _activation(step: Step, dst: NkiTensor, op: str, data: NkiTensor, bias: Any 
                 reduce_res: NkiTensor | None = None, reduce_cmd: int = 0, **_: Any) -> None:
     if op not in exact.ACTIVATION:
         raise NotImplementedError(f"activation {op}")
-    x, kept = _activated(step, op, data, bias, scale)
+    x, kept = _activated(step, op, step.pair(data, dst.shape), bias, scale)
     step.finish(dst, *x, kept=[data] if kept and bias is None and _is_number(scale, 1) else None)
     if reduce_res is not None:
         if reduce_cmd in (2, 3):
@@ -225,7 +229,7 @@ def _activate2(step: Step, dst: NkiTensor, data: NkiTensor, op: str, op0: str | 
                reduce_res: NkiTensor | None = None, reduce_cmd: int = 0, **_: Any) -> None:
     if op not in exact.ACTIVATION:
         raise NotImplementedError(f"activate2 {op}")
-    x, kept = step.pair(data), True
+    x, kept = step.pair(data, dst.shape), True
     for name, number, reverse in ((op0, imm0, reverse0), (op1, imm1, reverse1)):
         x, keeps = _stage(step, x, name, number, reverse)
         kept = kept and keeps
@@ -240,7 +244,7 @@ def _activate2(step: Step, dst: NkiTensor, data: NkiTensor, op: str, op0: str | 
 @rule("exponential")
 def _exponential(step: Step, dst: NkiTensor, src: NkiTensor, max_value: Any = 0.0, reduce_res: NkiTensor | None = None,
                  **_: Any) -> None:
-    x = _operator(step, "subtract", step.pair(src), step.pair(max_value))
+    x = _operator(step, "subtract", step.pair(src, dst.shape), step.pair(max_value, dst.shape))
     with np.errstate(all="ignore"):
         result = np.exp(x[0])
     error = rounding(through(np.exp, [x[0]], [x[1]]), step.source, "float32", result)
@@ -261,30 +265,31 @@ def _stacked(errors: Sequence[Error]) -> Error:
     return Error(np.stack([e.all for e in errors], -1))
 
 
-def _chosen(step: Step, dst: NkiTensor, which: NDArray[Any], yes: Pair, no: Pair) -> None:
+def _chosen(step: Step, dst: NkiTensor, which: NDArray[Any], yes: Pair, no: Pair) -> Pair:
     """Where a comparison decides: as it was decided."""
     value = np.where(which, yes[0], no[0])
     error = Error(np.where(which, _full(yes[1], value), _full(no[1], value)))
     step.finish(dst, value, error)
+    return value, error
 
 
 @rule("tensor_copy_predicated")
 def _predicated(step: Step, dst: NkiTensor, src: NkiTensor, predicate: NkiTensor, reverse_pred: bool = False,
                 **_: Any) -> None:
-    which = (step.value(predicate) != 0) != bool(reverse_pred)
-    _chosen(step, dst, which, step.pair(src), step.pair(dst))
+    which = (step.pair(predicate, dst.shape)[0] != 0) != bool(reverse_pred)
+    _chosen(step, dst, which, step.pair(src, dst.shape), step.pair(dst))
 
 
 @rule("affine_select", "range_select", "select_reduce")
 def _select(step: Step, dst: NkiTensor, on_true_tile: NkiTensor | None = None, on_true: NkiTensor | None = None,
-            reduce_res: NkiTensor | None = None, **_: Any) -> None:
+            reduce_res: NkiTensor | None = None, reduce_op: str = "max", **_: Any) -> None:
     """The result shows what was chosen: the tile's own number, or the constant."""
     yes, now = step.pair(on_true_tile if on_true_tile is not None else on_true), numbers(dst)
     which = np.isclose(now, yes[0].reshape(now.shape), rtol=1e-2, atol=0)
-    _chosen(step, dst, which, (yes[0].reshape(now.shape), yes[1].map(lambda e: e.reshape(len(e), *now.shape))),
-            (now, step.none(dst.shape)))
+    chosen = _chosen(step, dst, which, (yes[0].reshape(now.shape), yes[1].map(lambda e: e.reshape(len(e), *now.shape))),
+                     (now, step.none(dst.shape)))
     if reduce_res is not None:
-        raise NotImplementedError("a selection that reduces")
+        _finish_reduced(step, reduce_res, *_reduced(step, reduce_op, *chosen))
 
 
 @rule("nc_stream_shuffle")
@@ -362,10 +367,13 @@ def _extreme(name: str, values: NDArray[Any], error: Error) -> Pair:
     keyed = abs(values) if name.startswith("abs") else values
     which = (np.argmax if "max" in name else np.argmin)(keyed, axis=-1)[..., None]
     out = error.map(lambda e: np.take_along_axis(e, np.broadcast_to(which, (len(e), *which.shape)), -1)[..., 0])
-    own, widest = out.bound, error.worst.sum(0).max(-1)  # another may be the extreme one
-    out.worst *= np.divide(widest, own, out=np.ones_like(own), where=own > 0)
-    out.worst[-1] += np.where(own > 0, 0, widest)
     result = np.take_along_axis(keyed, which, -1)[..., 0]
+    reach, of_all = (np.max if "max" in name else np.min), error.bound  # another may be the extreme one
+    own = out.bound
+    highest, lowest = (abs(difference(reach(keyed + sign * of_all, -1), result)) for sign in (1, -1))
+    widest = np.maximum(highest, lowest)
+    out.worst = out.worst * np.divide(widest, own, out=np.ones_like(own), where=own > 0)
+    out.worst[-1] += np.where(own > 0, 0, widest)
     out.drift = drifted(functools.partial(_extremes[name], axis=-1), result, [values], [error])
     return result, out
 
@@ -484,9 +492,20 @@ def _scan(step: Step, dst: NkiTensor, data0: NkiTensor, data1: NkiTensor, initia
 
 # ---- the Tensor engine ----
 
-@rule("nc_transpose", "vector_transpose", "dma_transpose")
-def _transpose(step: Step, dst: NkiTensor, data: Any = None, src: Any = None, **_: Any) -> None:
-    step.move(dst, data if data is not None else src, turn=True)
+@rule("dma_transpose")
+def _dma_transpose(step: Step, dst: NkiTensor, src: NkiTensor, index: NkiTensor | None = None,
+                   axes: Sequence[int] | None = None, **_: Any) -> None:
+    if index is not None:
+        raise NotImplementedError("dma_transpose of rows by indices")
+    value, error = step.pair(src)
+    turned = tuple(axes) if axes is not None else {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}[value.ndim]
+    rearranged = error.map(lambda e: e.transpose(0, *(1 + a for a in turned)).reshape(len(e), *dst.shape))
+    step.finish(dst, value.transpose(turned).reshape(dst.shape), rearranged, kept=[src])
+
+
+@rule("nc_transpose", "vector_transpose")
+def _transpose(step: Step, dst: NkiTensor, data: NkiTensor, **_: Any) -> None:
+    step.move(dst, data, turn=True)
 
 
 def _turned(x: Pair, slots: int | None = None) -> Pair:

@@ -4,6 +4,7 @@ SPDX-License-Identifier: MIT
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from .numbers import BYTES, NAMES, codes, fours, name_of, numbers, rows_of_k
 from .shadow import FORMATS, Error, Shadow, difference, holds, rounding, spacing
 from .tensor import NkiTensor, Operand
 
+_OTHER = 2.0**-7  # of an element, and of the largest one
 _ALL: NDArray[Any] = np.array(np.inf)
 Pair = tuple[NDArray[Any], Error]  # numbers, and how far they may be off
 
@@ -33,6 +35,10 @@ class Errors:
         self.narrowed: dict[tuple[int, str], None] = {}  # places that cast numbers to less than was asked, and to what
         self.place = 0  # the number of the place whose instruction runs
         self.unknown: dict[str, None] = {}  # what has no rule
+
+    def label(self) -> str:
+        """What runs, and where."""
+        return "an instruction"
 
     def _found(self, tensor: NkiTensor) -> Shadow | None:
         """None: nothing has been kept of it, so that it has no errors. Memory that is used again for a tensor of
@@ -141,14 +147,18 @@ class Step:
         kept = self._before.get(id(operand))
         return kept[1] if kept is not None else self.follow.error(operand)
 
-    def pair(self, operand: Any, ndim: int | None = None) -> Pair:
-        """Numbers and their error before the instruction; [P, 1] with as many axes as a tile has."""
+    def pair(self, operand: Any, shape: Sequence[int] | None = None) -> Pair:
+        """Numbers and their error before the instruction; beside a tile of this shape: as many elements as it has in
+        its shape, [P, 1] with as many axes."""
         value, error = self.value(operand), self.error(operand)
-        more = 0 if ndim is None or not np.ndim(value) else ndim - value.ndim
-        if more > 0:
-            value = value.reshape(value.shape + (1,) * more)
-            error = error.map(lambda e: e.reshape(e.shape + (1,) * more))
-        return value, error
+        if shape is None or not np.ndim(value) or tuple(shape) == value.shape:
+            return value, error
+        if value.size == math.prod(shape):
+            new = tuple(shape)
+        else:
+            new = value.shape + (1,) * (len(shape) - value.ndim) if value.size != len(value) else (
+                len(value), *(1,) * (len(shape) - 1))
+        return value.reshape(new), error.map(lambda e: e.reshape(len(e), *new))
 
     def move(self, dst: NkiTensor, src: NkiTensor, turn: bool = False) -> None:
         """Elements that keep their order, or change rows for columns; cast where the formats differ."""
@@ -178,7 +188,19 @@ class Step:
         if not narrow:
             self._beyond(whole, got, value, np.maximum(abs(off) - allowed, 0))
         self._drift(whole, to, off, bool(narrow))
+        self._other(whole, value, np.maximum(abs(off) - allowed, 0))
         self.follow.keep(dst, whole)
+
+    def _other(self, whole: Error, value: NDArray[Any], beyond: NDArray[Any]) -> None:
+        """What is so far off is no rounding: the instruction does something that its rule does not know. And what is
+        infinite stays so, whatever it is multiplied with."""
+        other = beyond > _OTHER * (abs(value) + abs(value[np.isfinite(value)]).max(initial=0))
+        if other.any():
+            self.follow.unknown[f"{self.follow.label()}, which its rule does not follow"] = None
+            whole.worst[:, other] = whole.variance[:, other] = np.inf
+        lost = np.isnan(whole.all[:-2])
+        if lost.any():
+            whole.all[:-2][lost] = np.inf
 
     def _narrower(self, to: str) -> str | None:
         """The format that was asked for, where this one is a narrower one of fractions."""

@@ -4,10 +4,10 @@ Of each element four things are known (bounds.py): the number, the number of the
 roundings to the formats that were asked for can bring it (worst, and sigma, what is usual), and what casts to narrower
 formats brought. Wrong is
 
-    another formula   without roundings the kernel is not the reference: further than 4 sigma and what the reference
-                      itself may have rounded. A bound may be wide; this is not
-    narrow            casts to less than was asked moved an element by more than 4 sigma
-    far               the number is further from the reference than worst allows
+    formula    without roundings the kernel is not the reference, nor is it with them: both are further than 4 sigma
+               and what the reference itself may have rounded. A bound may be wide; this is not
+    narrow     casts to less than was asked moved an element by more than 4 sigma, and it is that far off
+    far        the number is further from the reference than worst and that allow
 
 and not known what an instruction brought that has no rule. SPDX-License-Identifier: MIT
 """
@@ -54,8 +54,8 @@ class Verdict(NamedTuple):
 
 def asked(precision: str | None, arguments: list[str], reference: list[str]) -> str | None:
     """The narrowest format to which a kernel may cast: as the request says, or that of an argument or of the
-    reference's result. Arguments of 8 bits and less are products' operands, which are exact in bfloat16. Of whole numbers and codes
-    alone nobody knows, and any may be."""
+    reference's result. Arguments of 8 bits and less are products' operands, which are exact in bfloat16. Of whole
+    numbers and codes alone nobody knows, and any may be."""
     if precision is not None:
         return precision
     formats = [name if name in _WIDE else "bfloat16" for name in arguments if name in FORMATS]
@@ -114,8 +114,9 @@ def judged(result: Result, want: Array, format_of_reference: str, asked_for: str
         tight = np.where(known, _SIGMAS * sigma + own, np.inf)
         loose = tight if format_of_reference not in FORMATS else np.where(
             known, np.minimum(result.worst, _SIGMAS_OF_ANOTHER * sigma) + own, np.inf)
-        shares = {"formula": _share(formula, loose), "narrow": _share(abs(result.narrow), tight),
-                  "far": _share(off, np.where(known, result.worst + own, np.inf))}
+        shares = {"formula": _share(np.minimum(formula, off), loose),
+                  "narrow": _share(np.minimum(abs(result.narrow), off), tight),
+                  "far": _share(off, np.where(known, result.worst + loose, np.inf))}
     distance = {"worst_ulp": _number(_ulps(off, want, result.format)),
                 "rel_l2": _number(_relative(got, want)), "of_bound": _number(float(shares["far"].max(initial=0))),
                 "exact_rel_l2": _number(_relative(result.exact, want))}
