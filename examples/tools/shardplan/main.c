@@ -248,6 +248,7 @@ static const app_option option[] = {
     { "--assume", "LIST", "such as contention=0.2; --assumptions lists them", .apply = take_assume },
     SP_WHATIF_OPTIONS(sp_options),
     SP_SERVING_OPTIONS(sp_options),
+    SP_CHAKRA_OPTIONS(sp_options),
     { .help = "the answer" },
     { "--top", "N", "plans to show (default 10; in HTML 20)", APP_TAKES_INT64(sp_options, top, 0, 100000) },
     { "--why", NULL, "why the others are illegal", APP_SETS(sp_options, why) },
@@ -302,7 +303,8 @@ static int check(const sp_options *o)
     if (!sp_serving_check(o, why)) return app_complain(APP_USAGE, "%s", why);
     if (o->network.loaded && o->system_given)
         return app_complain(APP_USAGE, "--topology excludes --system: one network at a time");
-    if (!o->config && !o->published)
+    if (!sp_chakra_check(o, why)) return app_complain(APP_USAGE, "%s", why);
+    if (!o->config && !o->published && !o->chakra.in)
         return app_complain(APP_USAGE, "which model? give a config.json; shardplan --help tells more");
     if (o->json && o->csv && strcmp(o->json, "-") == 0 && strcmp(o->csv, "-") == 0)
         return app_complain(APP_USAGE, "--json - and --csv - exclude each other");
@@ -374,6 +376,7 @@ int app_run(int argc, char **argv)
     int status = parse(argc - 1, argv + 1, &job.options);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
     if (o->published) return published(o);
+    if (o->chakra.in) return sp_chakra_price(&job);
     app_output output[] = {
         { .flag = "--csv", .path = o->csv, .write = sp_print_csv },
         { .flag = "--json", .path = o->json, .write = sp_print_json },
