@@ -103,7 +103,8 @@ bool sp_chakra_check(const sp_options *o, char *why)
     if (o->config || c->out) return app_refuse(why, "--chakra-in excludes CONFIG and --chakra: a trace or a model");
     if (o->published || o->html || o->trace || o->scaling || o->why || o->measureds || o->chips || o->sweep.values ||
         o->tornado)
-        return app_refuse(why, "--chakra-in is answered as text, --csv and --json, of as many chips as there are ranks");
+        return app_refuse(why,
+                          "--chakra-in is answered as text, --csv and --json, of as many chips as there are ranks");
     return true;
 }
 
@@ -173,8 +174,9 @@ static void print_text(FILE *out, const void *context)
     fprintf(out, "  exposed communication %s, at the same time as work %s, contention %s, idle %s\n",
             sp_time(run->talk_s - run->both_s).text, sp_time(run->both_s).text,
             sp_time(a->step_s[SP_EXPECTED] - run->end_s).text,
-            sp_time(run->end_s - run->work_s - run->talk_s + run->both_s).text);
-    fprintf(out, "\nrank %d, which ends last %26s  %9s  %9s  %7s  %9s\n", a->rank, "", "count", "expected", "share", "ideal");
+            sp_time(fmax(0, run->end_s - run->work_s - run->talk_s + run->both_s)).text);
+    fprintf(out, "\nrank %d, which ends last %26s  %9s  %9s  %7s  %9s\n", a->rank, "", "count", "expected", "share",
+            "ideal");
     print_sums(out, a, a->kind, a->kinds, CHAKRA_COLLECTIVES + CHAKRA_TYPES);
     fprintf(out, "\nthe critical path\n");
     print_sums(out, a, a->path, a->paths, most);

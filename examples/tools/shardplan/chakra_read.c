@@ -157,10 +157,9 @@ static int64_t next_of(const sp_traces *t, int rank, int group, int64_t from)
 
 static const char *collective_name(uint64_t collective)
 {
-    static const char *const name[CHAKRA_COLLECTIVES] = { "all_reduce", "reduce",         "all_gather",
-                                                          "gather",     "scatter",        "broadcast",
-                                                          "all_to_all", "reduce_scatter", "reduce_scatter",
-                                                          "barrier" };
+    static const char *const name[CHAKRA_COLLECTIVES] = { "all_reduce",     "reduce",    "all_gather", "gather",
+                                                          "scatter",        "broadcast", "all_to_all", "reduce_scatter",
+                                                          "reduce_scatter", "barrier" };
     return name[collective];
 }
 
@@ -177,8 +176,7 @@ static bool join_next(const char *prefix, sp_traces *t, int group, int64_t *at, 
         const chakra_node *n = at[i] < r->count ? &r->node[at[i]] : NULL;
         if (i == 0) *done = !n, first = n;
         if (!n != !first)
-            return io_fail(why, prefix,
-                           "rank %d has one collective more than rank %d in %s%s%s: node %llu '%.60s'",
+            return io_fail(why, prefix, "rank %d has one collective more than rank %d in %s%s%s: node %llu '%.60s'",
                            n ? rank : g->rank[0], n ? g->rank[0] : rank, group ? "group '" : "the group of all ranks",
                            g->name, group ? "'" : "", (unsigned long long)(n ? n : first)->id, (n ? n : first)->name);
         if (!n) continue;
@@ -222,7 +220,8 @@ static bool check_groups(const char *prefix, const sp_traces *t, char *why)
             const chakra_node *n = &t->rank[r].node[i];
             if (n->type != CHAKRA_COLLECTIVE || !n->group) continue;
             const int g = group_named(t, n->group);
-            if (g < 0) return refuse_node(prefix, r, n, "is of a process group that --chakra-groups does not name", why);
+            if (g < 0)
+                return refuse_node(prefix, r, n, "is of a process group that --chakra-groups does not name", why);
             if (!has_rank(&t->group[g], r)) return refuse_node(prefix, r, n, "is of a group without this rank", why);
         }
     return true;
@@ -240,8 +239,8 @@ typedef struct letter {
 static int by_way(const void *left, const void *right)
 {
     const letter *a = left, *b = right;
-    const uint64_t x[] = { a->from, a->to, a->tag, (uint64_t)a->number }, y[] = { b->from, b->to, b->tag,
-                                                                               (uint64_t)b->number };
+    const uint64_t x[] = { a->from, a->to, a->tag, (uint64_t)a->number },
+                   y[] = { b->from, b->to, b->tag, (uint64_t)b->number };
     for (int i = 0; i < 4; i++)
         if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
     return 0;
@@ -262,7 +261,8 @@ static bool letters_of(const char *prefix, const sp_traces *t, chakra_type type,
                 return refuse_node(prefix, r, n, "is of another rank than the file", why);
             if (there >= ranks || there == own)
                 return refuse_node(prefix, r, n, "is not with another rank of the trace", why);
-            if (*count == capacity) capacity = 2 * capacity + 64, *list = app_resize(*list, (size_t)capacity, sizeof **list);
+            if (*count == capacity)
+                capacity = 2 * capacity + 64, *list = app_resize(*list, (size_t)capacity, sizeof **list);
             (*list)[*count] = (letter){ sends ? own : there, sends ? there : own, n->tag, *count, r, i };
             ++*count;
         }

@@ -268,13 +268,13 @@ typedef struct queue {
     const sp_traces *t;
     int which;
     sp_run *run;
-    int64_t *left;        /* [operations] what it still waits for */
+    int64_t *left;         /* [operations] what it still waits for */
     int64_t *start, *next; /* who waits for whom */
-    double *since;        /* [operations] when all that it waited for had ended */
+    double *since;         /* [operations] when all that it waited for had ended */
     ready *heap;
     int64_t heaped;
-    double *free_at;    /* [ranks][LANES] */
-    int64_t *latest;    /* [ranks][LANES] the operation that was there last */
+    double *free_at; /* [ranks][LANES] */
+    int64_t *latest; /* [ranks][LANES] the operation that was there last */
 } queue;
 
 static bool sooner(const ready *a, const ready *b)

@@ -336,7 +336,8 @@ static void print_text(FILE *out, const void *job) { sp_print_text(out, job); }
 
 static int write_all(const sp_job *job, app_output *output, int outputs)
 {
-    if (app_answer(output, outputs, job, print_text) != APP_OK) return APP_USAGE;
+    if (app_answer_staged(sp_chakra_stage(), output, outputs, job, print_text) != APP_OK) return APP_USAGE;
+    if (job->options.chakra.out) fprintf(stderr, "%s\n", job->options.chakra.out);
     for (int i = 0; i < outputs; i++)
         if (output[i].path && strcmp(output[i].path, "-") != 0) fprintf(stderr, "%s\n", output[i].path);
     return sp_any_legal(job) ? APP_OK : APP_FAILED;
@@ -385,10 +386,13 @@ int app_run(int argc, char **argv)
     };
     enum { OUTPUTS = sizeof output / sizeof output[0] };
     status = app_open_outputs(output, OUTPUTS);
-    if (status == APP_OK && !sp_search(&job, why)) status = app_complain(APP_USAGE, "%s", why);
+    if (status == APP_OK && !sp_chakra_open(o, why)) status = app_complain(APP_USAGE, "%s", why);
+    if (status == APP_OK && !(sp_search(&job, why) && sp_chakra_write(&job, why)))
+        status = app_complain(APP_USAGE, "%s", why);
     if (status == APP_OK && o->measureds) status = app_calibration_write(&o->calibration);
     if (status == APP_OK) status = write_all(&job, output, OUTPUTS);
     app_discard_outputs(output, OUTPUTS);
+    sp_chakra_close();
     sp_free(&job);
     return status;
 }

@@ -18,12 +18,12 @@ typedef struct sp_group {
 typedef struct sp_operation {
     chakra_type type;
     chakra_collective collective;
-    int rank;           /* whose trace names it: the first of a collective */
-    int group;          /* of a collective */
-    int peer;           /* of a send and a receive */
-    int64_t node;       /* in that trace */
-    uint64_t bytes;     /* of a collective, of a send */
-    int64_t before;     /* a receive: the send; -1: none */
+    int rank;       /* whose trace names it: the first of a collective */
+    int group;      /* of a collective */
+    int peer;       /* of a send and a receive */
+    int64_t node;   /* in that trace */
+    uint64_t bytes; /* of a collective, of a send */
+    int64_t before; /* a receive: the send; -1: none */
     bool host;
 } sp_operation;
 

@@ -66,14 +66,14 @@ typedef struct chakra_node {
     char *name;  /* its own memory */
     char *group; /* the process group's name; NULL: all ranks */
     chakra_type type;
-    bool host; /* work of the host's processor */
-    uint64_t given; /* a bit for each row of chakra_attributes that it has */
-    uint64_t micros;                  /* recorded; 0: none */
-    uint64_t flops, bytes;            /* work: operations, bytes of its tensors */
-    uint64_t collective, comm_bytes;  /* all_gather: of one rank's part; else of a rank's whole buffer */
-    uint64_t source, target, tag;     /* send and receive: ranks */
-    double ideal_s, expected_s;       /* what shardplan wrote of its own model; negative: nothing */
-    int64_t first, waits;             /* for: places in chakra_trace.wait */
+    bool host;                       /* work of the host's processor */
+    uint64_t given;                  /* a bit for each row of chakra_attributes that it has */
+    uint64_t micros;                 /* recorded; 0: none */
+    uint64_t flops, bytes;           /* work: operations, bytes of its tensors */
+    uint64_t collective, comm_bytes; /* all_gather: of one rank's part; else of a rank's whole buffer */
+    uint64_t source, target, tag;    /* send and receive: ranks */
+    double ideal_s, expected_s;      /* what shardplan wrote of its own model; negative: nothing */
+    int64_t first, waits;            /* for: places in chakra_trace.wait */
 } chakra_node;
 
 typedef struct chakra_trace {
@@ -81,20 +81,20 @@ typedef struct chakra_trace {
     int64_t count, capacity;
     int64_t *wait; /* numbers of nodes */
     int64_t waits, wait_capacity;
-    int64_t *order; /* [count] numbers of nodes: each after all that it waits for */
+    int64_t *order;  /* [count] numbers of nodes: each after all that it waits for */
     uint64_t *asked; /* ids as the file has them, in the place of wait, while it is read */
 } chakra_trace;
 
-enum { CHAKRA_MESSAGE = 1 << 28 }; /* bytes of one message */
-#define CHAKRA_MOST (UINT64_C(1) << 60) /* bytes, operations, ids of ranks and tags */
+enum { CHAKRA_MESSAGE = 1 << 28 };         /* bytes of one message */
+#define CHAKRA_MOST (UINT64_C(1) << 60)    /* bytes, operations, ids of ranks and tags */
 #define CHAKRA_LONGEST (UINT64_C(1) << 50) /* microseconds */
-#define CHAKRA_FILE (UINT64_C(1) << 31) /* bytes of an unpacked file */
+#define CHAKRA_FILE (UINT64_C(1) << 31)    /* bytes of an unpacked file */
 #define CHAKRA_VERSION "0.0.4"
 
 IO_FN const char *chakra_type_name(chakra_type type)
 {
-    static const char *const name[CHAKRA_TYPES] = { "INVALID_NODE",   "METADATA_NODE",  "MEM_LOAD_NODE",
-                                                    "MEM_STORE_NODE", "COMP_NODE",      "COMM_SEND_NODE",
+    static const char *const name[CHAKRA_TYPES] = { "INVALID_NODE",   "METADATA_NODE", "MEM_LOAD_NODE",
+                                                    "MEM_STORE_NODE", "COMP_NODE",     "COMM_SEND_NODE",
                                                     "COMM_RECV_NODE", "COMM_COLL_NODE" };
     return name[type];
 }
@@ -152,8 +152,8 @@ IO_FN const chakra_attribute *chakra_attributes(int *count)
 IO_FN bool chakra_has(const chakra_node *n, int attribute) { return n->given >> attribute & 1; }
 
 /* "file: node 7 'name': ..." */
-__attribute__((unused, format(printf, 4, 5))) static bool chakra_fail(char *why, const char *file,
-                                                                      const chakra_node *n, const char *format, ...)
+__attribute__((unused, format(printf, 4, 5))) static bool chakra_fail(char *why, const char *file, const chakra_node *n,
+                                                                      const char *format, ...)
 {
     char text[IO_WHY];
     va_list list;
@@ -211,8 +211,8 @@ IO_FN bool chakra_take_value(const char *file, chakra_node *n, const chakra_attr
         return !a->text[0] || strcmp(a->text, "0") == 0 || n->group ||
                io_fail(why, file, "there is not enough memory for its nodes");
     case CHAKRA_NONE:
-        return (is_whole && whole == 0) || chakra_fail(why, file, n, "its '%s' is not 0, which is not understood",
-                                                       row->name);
+        return (is_whole && whole == 0) ||
+               chakra_fail(why, file, n, "its '%s' is not 0, which is not understood", row->name);
     case CHAKRA_ALL:
         return chakra_all_set(a) ||
                chakra_fail(why, file, n,
@@ -506,8 +506,9 @@ IO_FN unsigned char *chakra_unzip(const char *file, const unsigned char *bytes, 
     inflateEnd(&s);
     if (whole) return out;
     free(out);
-    io_fail(why, file, state == Z_OK ? "it is larger than 2^31 bytes when it is unpacked, or than there is memory for"
-                                     : "its compressed data is broken");
+    io_fail(why, file,
+            state == Z_OK ? "it is larger than 2^31 bytes when it is unpacked, or than there is memory for"
+                          : "its compressed data is broken");
     return NULL;
 }
 
