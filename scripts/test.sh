@@ -71,7 +71,8 @@ if [ $# -eq 0 ]; then
 fi
 
 say 'stage 2 of 4: packages'
-packages='gcc g++ cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib1g-dev libpcre2-dev libutf8proc-dev libprotobuf-c-dev protobuf-c-compiler'
+packages='gcc g++ cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib1g-dev libpcre2-dev libutf8proc-dev'
+packages="$packages libprotobuf-c-dev protobuf-c-compiler"
 packages="$packages libsleef-dev python3-numpy python3-dev python3-pip python3-venv"
 packages="$packages man-db patch strace zsh ruby chromium gappa"
 if [ $matrix = ON ]; then

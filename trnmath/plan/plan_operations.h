@@ -65,9 +65,9 @@ typedef struct trn_plan_operation {
 TRN_API trn_status trn_plan_operations(const trn_plan_args *args, const trn_plan *plan, trn_plan_phase phase,
                                        trn_plan_operation *list, int64_t capacity, int64_t *count);
 
-/* All groups of these axes: chips[groups][count], each group ascending; of pp the stages in their order. Returns how many
- * groups there are; 0 when the plan's degrees are not those of the network. chips may be null, and has room for all chips
- * of the network otherwise. */
+/* All groups of these axes: chips[groups][count], each group ascending; of pp the stages in their order. Returns how
+ * many groups there are; 0 when the plan's degrees are not those of the network. chips may be null, and otherwise has
+ * room for all chips of the network. */
 TRN_API int trn_plan_groups(const trn_topology *net, const trn_plan *plan, unsigned axes, int *chips, int *count);
 
 #if TRNI_BODIES

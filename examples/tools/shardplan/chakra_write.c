@@ -1,7 +1,7 @@
 /* chakra_write.c - the best plan's step as execution traces: one file for each rank, and its process groups.
  * SPDX-License-Identifier: MIT
  *
- * A rank is a chip. Its operations are those that the plan's time is added up from (trn_plan_operations), layer by layer
+ * A rank is a chip. Its operations are those that a plan's time is added up from (trn_plan_operations), layer by layer
  * and microbatch by microbatch, in the order of 1F1B. One chain of nodes is what waits for each other; communication
  * that the plan has beside work waits for the pass to begin, and the next pass waits for it. Of dp's buckets one waits,
  * and the others are beside, as the plan counts them. The ends of the model lie on the first and the last stage.
@@ -193,7 +193,7 @@ static void put_phase(writer *w, trn_plan_phase which)
     for (int64_t i = 0; i < p->count; i++) put_operation(w, &p->list[i], p->list[i].beside);
 }
 
-/* Of each kind one bucket waits at the beginning (gathered weights) or at the end (gradients), the others are beside. */
+/* Of each kind one bucket waits at the beginning (gathered weights) or at the end (gradients); others are beside. */
 static void put_sync(writer *w, trn_plan_phase which, bool begins)
 {
     const phase *p = &w->phase[which];
