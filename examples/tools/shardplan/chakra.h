@@ -38,9 +38,9 @@ void sp_chakra_close(void);
 
 #define SP_CHAKRA_OPTIONS(type)                                                                                        \
     { .help = "execution traces (MLCommons Chakra, as ASTRA-sim reads them)" },                                        \
-        { "--chakra", "DIR",                                                                                           \
-          "the best plan's step as DIR/step.RANK.et, one file a rank, and DIR/step.json, its process\n"                \
-          "groups; the directory is new",                                                                              \
+        { "--chakra", "FOLDER",                                                                                        \
+          "the best plan's step as FOLDER/step.RANK.et, one a rank, and FOLDER/step.json, its process\n"               \
+          "groups; the folder is new",                                                                                 \
           APP_TAKES_TEXT(type, chakra.out) },                                                                          \
         { "--chakra-ranks", "LIST", "only these ranks, such as 0-7,16 (default: all, of at most 64)",                  \
           APP_TAKES_TEXT(type, chakra.ranks) },                                                                        \

@@ -5,7 +5,7 @@
  * the shares that --assumptions has, with the floor of an operation; work without a size takes what was recorded. A
  * collective takes what the library says of it while all other groups that do the same are at work, too; where there is
  * work between collectives they are those of a graph. A rank does one operation at a time of each kind: work, the host,
- * collectives, what it sends. What is ready first begins first. Communication beside work costs contention, as plans do.
+ * collectives, what it sends. What is ready first begins first. Communication beside work costs contention.
  * The range: every operation at the lower end of its own, and at the upper.
  */
 #define _POSIX_C_SOURCE 200809L

@@ -13,8 +13,8 @@ import subprocess
 import sys
 from typing import Callable
 
-from chakra_bytes import (ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, COLLECTIVE, RECEIVE, REDUCE_SCATTER, SEND, WORK,
-                          attribute, field, framed, metadata, node, number, write)
+from chakra_bytes import (ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BROADCAST, COLLECTIVE, RECEIVE, REDUCE_SCATTER, SEND,
+                          WORK, attribute, field, framed, metadata, node, number, write)
 
 PROGRAMS, MODELS = sys.argv[1], f'{sys.argv[2]}/examples/tools/shardplan/models'
 ASTRA_SIM = sys.argv[3] if len(sys.argv) > 3 else ''
@@ -61,8 +61,9 @@ def benched(operation: str, size: int, chips: int) -> 'tuple[float, float]':
 
 
 def collectives() -> None:
-    for kind, name, times in ((ALL_REDUCE, 'all_reduce', 1), (ALL_GATHER, 'all_gather', 4), (ALL_TO_ALL, 'all_to_all', 1),
-                              (REDUCE_SCATTER, 'reduce_scatter', 1), (BROADCAST, 'broadcast', 1)):
+    for kind, name, times in ((ALL_REDUCE, 'all_reduce', 1), (ALL_GATHER, 'all_gather', 4),
+                              (ALL_TO_ALL, 'all_to_all', 1), (REDUCE_SCATTER, 'reduce_scatter', 1),
+                              (BROADCAST, 'broadcast', 1)):
         write(name, [[node(r, COLLECTIVE, comm_type=kind, comm_size=MIB, is_cpu_op=0)] for r in range(4)])
         found = step(name)
         ideal, expected = benched(name, times * MIB, 4)
@@ -89,7 +90,8 @@ def order() -> None:
     near(float(found['expected_s']), 1e-6 * (late + 5001) + one, 'the late rank')
     near(float(found['hidden_s']), one, 'beside work')
     near(float(found['exposed_s']), one, 'exposed')
-    near(float(step('order', '--assume', 'contention=0.5')['expected_s']), 1e-6 * (late + 5001) + 1.5 * one, 'contention')
+    near(float(step('order', '--assume', 'contention=0.5')['expected_s']), 1e-6 * (late + 5001) + 1.5 * one,
+         'contention')
     host = [[node(1, WORK, micros=100), node(2, WORK, micros=100, is_cpu_op=1), node(3, WORK, micros=100)]]
     write('host', host)
     near(float(step('host')['expected_s']), 200e-6, 'the host beside the chip')
@@ -110,9 +112,11 @@ def roofline() -> None:
 
 def pairs() -> None:
     sends = [node(1, SEND, comm_dst=1, comm_size=MIB, comm_tag=3), node(2, WORK, micros=50)]
-    write('pair', [sends, [node(9, RECEIVE, comm_src=0, comm_size=MIB, comm_tag=3), node(4, WORK, waits=(9,), micros=50)]])
+    write('pair', [sends, [node(9, RECEIVE, comm_src=0, comm_size=MIB, comm_tag=3),
+                           node(4, WORK, waits=(9,), micros=50)]])
     kinds = {row['kind']: row for row in priced('pair') if row['part'] == 'path'}
-    near(float(step('pair')['expected_s']), float(kinds['send']['expected_s']) + 50e-6, 'what is received is waited for')
+    near(float(step('pair')['expected_s']), float(kinds['send']['expected_s']) + 50e-6,
+         'what is received is waited for')
 
 
 def groups() -> None:
@@ -166,7 +170,10 @@ def alone(name: str, *nodes: bytes, head: bytes = metadata()) -> str:
 
 
 def talk(**more: 'int | float | bytes | str') -> bytes:
-    return node(7, COLLECTIVE, 'y', **{'comm_type': ALL_REDUCE, 'comm_size': 8, **more})
+    has: 'dict[str, int | float | bytes | str]' = {'comm_type': ALL_REDUCE, 'comm_size': 8}
+    has.update(more)
+    return framed(field(1, 7) + field(2, 'y') + field(3, COLLECTIVE) +
+                  b''.join(attribute(key, value) for key, value in has.items()))
 
 
 def broken_files() -> None:
@@ -175,7 +182,8 @@ def broken_files() -> None:
             ('empty', b'', 'it is empty'),
             ('cut', good[:-1], 'it ends inside of the message at byte 8'),
             ('length', metadata() + b'\xff', 'it ends inside of a message at byte 8'),
-            ('huge', metadata() + b'\xff\xff\xff\xff\x0f', 'the message at byte 8 has 4294967295 bytes; 2^28 are the most'),
+            ('huge', metadata() + b'\xff\xff\xff\xff\x0f',
+             'the message at byte 8 has 4294967295 bytes; 2^28 are the most'),
             ('endless', metadata() + b'\x80' * 9, 'the message at byte 8 has no length'),
             ('text', b'\x05hello', 'it does not begin with the metadata of a Chakra trace'),
             ('wire', metadata() + framed(b'\x0b' * 9), 'the message at byte 8 is no node'),
@@ -192,7 +200,8 @@ def broken_nodes() -> None:
             ('kind', [node(7, 8, 'y')], 'its type 8 is not known'),
             ('memory', [node(7, 2, 'y', tensor_size=8)], 'it is a MEM_LOAD_NODE, which has no time here'),
             ('invalid', [node(7, 0, 'y')], 'it is a INVALID_NODE, which has no time here'),
-            ('unknown', [talk(frobnicate=1)], "its attribute 'frobnicate' is not known, and may change a size or a time"),
+            ('unknown', [talk(frobnicate=1)],
+             "its attribute 'frobnicate' is not known, and may change a size or a time"),
             ('twice', [framed(twice)], "its 'comm_size' stands twice"),
             ('negative', [talk(comm_size=-1)], "its 'comm_size' is no whole number from 0 to 2^60"),
             ('priority', [talk(comm_priority=1)], "its 'comm_priority' is not 0, which is not understood"),
@@ -246,7 +255,8 @@ def ranks_that_disagree() -> None:
 
 def broken_groups() -> None:
     write('good', [[talk()], [talk()]])
-    for text, sentence in (('[', 'it is no JSON object of process groups: '), ('{"1": [2]}', "group '1': 2 is no rank from 0 to 1"),
+    for text, sentence in (('[', 'it is no JSON object of process groups: '),
+                           ('{"1": [2]}', "group '1': 2 is no rank from 0 to 1"),
                            ('{"1": [0, 0]}', "group '1': rank 0 stands twice"), ('{"1": []}', "group '1' is empty"),
                            ('{"1": [0], "1": [1]}', "group '1' stands twice")):
         with open('g.json', 'w', encoding='utf-8') as out:
@@ -258,9 +268,9 @@ def broken_groups() -> None:
 
 # ---- a plan, written and read ----
 
-# The plan's time over the trace's, ideal and expected: 1 where nothing is hidden, or all of it. cp's and dp's collectives
-# meet tp's in the trace, of which a rank does one at a time; the ends of a model are on two stages of a pipeline, not on
-# the slowest one.
+# The trace's time over the plan's, ideal and expected: 1 where nothing is hidden, or all of it. cp's and dp's
+# collectives meet tp's in the trace, of which a rank does one at a time; the ends of a model are on two stages of a
+# pipeline, not on the slowest one.
 TRIPS = (
     (('llama-3-8b', '--job', 'decode', '--batch', '64', '--tp', '16'), 1, 1),
     (('llama-3-8b', '--job', 'prefill', '--batch', '16', '--seq', '2048', '--tp', '4', '--dp', '4'), 1, 1),
@@ -283,7 +293,8 @@ def round_trips() -> None:
     for i, (arguments, ideal, expected) in enumerate(TRIPS):
         plan = planned(f'plan{i}', *arguments)
         found = step(f'plan{i}/step', '--chakra-groups', f'plan{i}/step.json', '--chakra-recorded')
-        near(float(found['ideal_s']) / float(plan['time_s']), ideal, f'{arguments}: ideal', 1e-3 if ideal != 1 else 1e-6)
+        near(float(found['ideal_s']) / float(plan['time_s']), ideal, f'{arguments}: ideal',
+             1e-3 if ideal != 1 else 1e-6)
         near(float(found['expected_s']) / float(plan['expected_s']), expected, f'{arguments}: expected',
              1e-3 if expected != 1 else 1e-6)
     sized = step('plan3/step', '--chakra-groups', 'plan3/step.json')
@@ -305,7 +316,8 @@ def written() -> None:
         fail('the metadata does not say whose times they are')
     model = f'{MODELS}/llama-3-8b.json'
     few = shardplan(model, '--tp', '16', '--chakra', 'few', '--chakra-ranks', '0-2,17', '--batch', '4')
-    if few.returncode or sorted(os.listdir('few')) != ['step.0.et', 'step.1.et', 'step.17.et', 'step.2.et', 'step.json']:
+    if few.returncode or sorted(os.listdir('few')) != ['step.0.et', 'step.1.et', 'step.17.et', 'step.2.et',
+                                                         'step.json']:
         fail(f'some ranks: {few.stderr}')
     for sentence, arguments in (
             ('plan0: it is there already; name another', [model, '--chakra', 'plan0']),
@@ -328,7 +340,8 @@ def written() -> None:
 # ---- ASTRA-sim's own ----
 
 def astra_sim() -> None:
-    prefixes = sorted({re.sub(r'\.\d+\.et$', '', name) for name in glob.glob(f'{ASTRA_SIM}/**/*.et', recursive=True)})
+    names = glob.glob(f'{ASTRA_SIM}/examples/**/*.et', recursive=True)
+    prefixes = sorted({re.sub(r'\.\d+\.et$', '', name) for name in names})
     files = 0
     for prefix in prefixes:
         ranks = len(glob.glob(f'{glob.escape(prefix)}.*.et'))
@@ -337,7 +350,7 @@ def astra_sim() -> None:
         told = f'{os.path.basename(prefix)}, {ranks} ranks: ideal {1e6 * float(found["ideal_s"]):.2f} us, ' \
                f'expected {1e6 * float(found["expected_s"]):.2f} us'
         kind = os.path.basename(prefix)
-        if re.search(r'npus_1MB/', prefix):
+        if '/microbenchmarks/' in prefix:
             ideal, expected = benched(kind, MIB * (ranks if kind == 'all_gather' else 1), ranks)
             near(float(found['ideal_s']), ideal, f'{prefix}, ideal')
             near(float(found['expected_s']), expected, f'{prefix}, expected')
