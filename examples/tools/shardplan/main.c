@@ -337,7 +337,7 @@ static void print_text(FILE *out, const void *job) { sp_print_text(out, job); }
 static int write_all(const sp_job *job, app_output *output, int outputs)
 {
     if (app_answer_staged(sp_chakra_stage(), output, outputs, job, print_text) != APP_OK) return APP_USAGE;
-    if (job->options.chakra.out) fprintf(stderr, "%s\n", job->options.chakra.out);
+    if (job->options.chakra.out) app_say(stderr, "%s\n", job->options.chakra.out);
     for (int i = 0; i < outputs; i++)
         if (output[i].path && strcmp(output[i].path, "-") != 0) fprintf(stderr, "%s\n", output[i].path);
     return sp_any_legal(job) ? APP_OK : APP_FAILED;

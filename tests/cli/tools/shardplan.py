@@ -21,10 +21,10 @@ def evil_names():
     run('shardplan', FILE + '.json', '--tp', '8', '--top', '1', '--trace', 'r.json')
     run('shardplan', FILE + '.json', '--tp', '8', '--top', '1', '--html', 'r.html')
     run('shardplan', FILE + '.json', '--system', 'trn2.48xlarge', '--tp', '16', '--job', 'decode', '--chakra',
-        FILE + '.d')
+        FILE + '.traces')
     with open(FILE + '.g', 'w', encoding='utf-8') as out:
         json.dump({FILE: [0]}, out)
-    run('shardplan', '--chakra-in', FILE + '.d/step', '--chakra-groups', FILE + '.g', '--system', 'trn2.48xlarge',
+    run('shardplan', '--chakra-in', FILE + '.traces/step', '--chakra-groups', FILE + '.g', '--system', 'trn2.48xlarge',
         '--csv', 'r.csv', '--json', 'r.json')
     run('shardplan', '--chakra-in', FILE, status=(2,))
     for key in ('model_type', 'num_hidden_layers', 'architectures'):
