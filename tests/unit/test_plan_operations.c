@@ -1,5 +1,5 @@
-/* test_plan_operations.c - a plan as operations: what they add up to is what the plan's own account has, part by part, at
- * ideal and at expected rates; their sizes by hand; which chips are one group.
+/* test_plan_operations.c - a plan as operations: what they add up to is what the plan's own account has, part by part,
+ * at ideal and at expected rates; their sizes by hand; which chips are one group.
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>
