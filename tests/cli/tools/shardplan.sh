@@ -16,7 +16,7 @@ memory() {
     starve "p.csv p.json p.html t.json" shardplan "$models/llama-3-8b.json" --tp 8 --top 1 --csv p.csv --json p.json \
         --html p.html --trace t.json
     starve "s.csv s.html" shardplan "$models/llama-3-8b.json" --chips 4 --sweep link_rate=1,2 --csv s.csv --html s.html
-    starve "traces" shardplan "$models/llama-3-8b.json" --chips 2 --tp 2 --job decode --chakra traces
+    starve "" shardplan "$models/llama-3-8b.json" --chips 2 --tp 2 --job decode --chakra traces
     python3 - "$root/tests/cli/lib" <<'END'
 import sys
 sys.path.insert(0, sys.argv[1])
