@@ -35,7 +35,7 @@ if [ "${1:-}" = compile ]; then
     exec sh "$root/bench/speed/compile_speed.sh" "$@"
 fi
 need gcc clang cmake make pkgconf libopenblas-dev libdnnl-dev libxsmm-dev libcjson-dev zlib1g-dev \
-    libpcre2-dev libutf8proc-dev libmpfr-dev libsleef-dev
+    libpcre2-dev libutf8proc-dev libprotobuf-c-dev protobuf-c-compiler libmpfr-dev libsleef-dev
 
 build=$root/.build/bench
 if [ "${1:-}" = kernels ]; then

@@ -35,6 +35,7 @@ END
 done
 
 need gcc cmake make pkgconf dpkg-dev python3 libcjson-dev zlib1g-dev libpcre2-dev libutf8proc-dev \
+    libprotobuf-c-dev protobuf-c-compiler \
     libmpfr-dev libsleef-dev
 
 version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")

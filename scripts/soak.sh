@@ -140,7 +140,8 @@ finish() {
 if [ -z "$programs" ]; then
     programs=$root/.build/soak/build
     fuzzers=$(cd "$root/tests/fuzz" && ls fuzz_*.c | sed 's/[.]c$//')
-    need gcc cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib1g-dev libpcre2-dev libutf8proc-dev
+    need gcc cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib1g-dev libpcre2-dev libutf8proc-dev \
+        libprotobuf-c-dev protobuf-c-compiler
     # shellcheck disable=SC2046,SC2086
     build_in "$programs" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_SANITIZED_TWINS=FUZZERS -DTRN_PROGRAMS=OFF \
         -DTRN_HOUSE=OFF -- $fuzzers $(for fuzzer in $fuzzers; do echo "sanitized_$fuzzer"; done)

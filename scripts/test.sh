@@ -72,6 +72,7 @@ fi
 
 say 'stage 2 of 4: packages'
 packages='gcc g++ cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib1g-dev libpcre2-dev libutf8proc-dev'
+packages="$packages libprotobuf-c-dev protobuf-c-compiler"
 packages="$packages libsleef-dev libseccomp2 python3-numpy python3-jsonschema python3-dev python3-pip python3-venv"
 packages="$packages man-db patch strace zsh ruby chromium gappa"
 if [ $matrix = ON ]; then

@@ -26,7 +26,8 @@ case " $(tools 'tool module' | tr '\n' ' ')" in
 esac
 
 # shellcheck disable=SC2046
-need gcc cmake make pkgconf libcjson-dev zlib1g-dev libpcre2-dev libutf8proc-dev $(tool_field "$tool" 4)
+need gcc cmake make pkgconf libcjson-dev zlib1g-dev libpcre2-dev libutf8proc-dev \
+    libprotobuf-c-dev protobuf-c-compiler $(tool_field "$tool" 4)
 build=$root/.build/tools
 target=$tool
 program=$build/$tool

@@ -55,6 +55,11 @@
  *   plan/plan_trace.h: a plan as timelines: the pipeline of one step, and one layer of one microbatch.
  *     trn_plan_trace_step    one step: microbatches in the stages, then gradients and the optimizer
  *     trn_plan_trace_layer   one layer of one microbatch on one chip, forward and, in training, backward
+ *   plan/plan_operations.h: a plan as operations: what a chip computes and what it tells others, one after the other.
+ *     trn_plan_phase                a layer forward, backward, the model's ends, what dp does, the optimizer
+ *     trn_plan_operation            one of it: its size and its times
+ *     trn_plan_operations           of a phase
+ *     trn_plan_groups               which chips are one group
  *
  * KNOWN FROM: plan/plan_args.h, plan/plan_place.h, plan/plan_memory.h, plan/plan_time.h, each with its sources.
  *
@@ -73,6 +78,7 @@
 #include "plan/plan_model.h"
 #include "plan/plan_search.h"
 #include "plan/plan_trace.h"
+#include "plan/plan_operations.h"
 
 #include "base/words_end.h"
 

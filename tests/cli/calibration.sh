@@ -155,7 +155,8 @@ echo '{"total_time": 1}' >wrong.json
 refuses "--calibrate wrong.json: a summary without hbm_read_bytes, hbm_write_bytes and dma_active_time, and \
 without hfu_estimated_percent and tensor_engine_active_time_percent" $serve --calibrate wrong.json
 echo 'PAR1' >wrong.parquet
-refuses "--calibrate wrong.parquet: it is parquet: neuron-explorer view --output-format summary-json prints the same" \
+refuses "--calibrate wrong.parquet: it is parquet: neuron-explorer view --output-format summary-json prints the same \
+as JSON, and pandas (read_parquet, to_csv) makes CSV of it" \
     $serve --calibrate wrong.parquet
 echo '{"median_tpot_ms": 9, "mean_ttft_ms": 9, "max_concurrency": 1000000}' >wrong.json
 refuses "--calibrate wrong.json: no plan serves 1000000 sequences: HBM short by 250338.4 GiB: 250434.4 of 96 GiB, \

@@ -58,6 +58,17 @@ typedef struct trni_plan_storage {
     bool converts; /* they become the compute format on their way into SBUF */
 } trni_plan_storage;
 
+/* What a step asked of the network, in the order in which it did: plan_operations.h lists it. */
+typedef struct trni_plan_told {
+    trn_collective op;
+    unsigned axes;
+    double bytes; /* of each */
+    double count; /* so many, one after the other */
+    double ideal_s, expected_s;
+} trni_plan_told;
+
+enum { TRNI_PLAN_TOLD = 8 };
+
 typedef struct trni_plan_work {
     trn_plan_args a; /* settled: every default replaced; model points at the next field */
     trn_model m;
@@ -76,6 +87,8 @@ typedef struct trni_plan_work {
     int group_tp;                         /* whose groups were checked last, and what was said; "" = they are good */
     char group_why[200];
     trn_status status; /* the first failure of a cost */
+    int tolds;         /* of told[]; the first ones, where there are more */
+    trni_plan_told told[TRNI_PLAN_TOLD];
 } trni_plan_work;
 
 /* ---- arguments ---- */

@@ -106,7 +106,17 @@ TRNI_FN double trni_plan_run_floor(const trni_plan_run *r, double operations)
 TRNI_FN double trni_plan_run_collective(const trni_plan_run *r, unsigned axes, trn_collective op, double bytes,
                                         int ranks_per_chip, trn_algorithm *algorithm)
 {
-    return trni_plan_run_s(r, trni_plan_work_collective(r->w, &r->place, axes, op, bytes, ranks_per_chip, algorithm));
+    const trni_plan_seconds t = trni_plan_work_collective(r->w, &r->place, axes, op, bytes, ranks_per_chip, algorithm);
+    trni_plan_told *const told = &r->w->told[r->w->tolds];
+    if (r->w->tolds == TRNI_PLAN_TOLD) return trni_plan_run_s(r, t);
+    r->w->tolds++;
+    told->op = op;
+    told->axes = axes;
+    told->bytes = bytes;
+    told->count = 1;
+    told->ideal_s = t.ideal_s;
+    told->expected_s = t.expected_s;
+    return trni_plan_run_s(r, t);
 }
 
 /* An encoder's forward pass alone. */
@@ -430,8 +440,8 @@ TRNI_FN void trni_plan_stage_patches(const trni_plan_run *r, trni_plan_stage_tim
     if (r->job == TRN_JOB_TRAIN) trni_plan_pass_product(r, &s->backward, inputs, m->hidden, patches, 1, true);
 }
 
-/* The head, on those tokens that need logits, and what encoders have at their end; the embedding's sum over tp. */
-TRNI_FN void trni_plan_stage_ends(const trni_plan_run *r, trni_plan_stage_time *s)
+/* The head, on those tokens that need logits, and what encoders have at their end. */
+TRNI_FN trni_plan_layer_list trni_plan_head_products(const trni_plan_run *r)
 {
     const trn_model *m = &r->w->m;
     const bool train = r->job == TRN_JOB_TRAIN;
@@ -442,6 +452,15 @@ TRNI_FN void trni_plan_stage_ends(const trni_plan_run *r, trni_plan_stage_time *
     if (m->pooler || m->masked_head) trni_plan_list_add(&head, "transform", logits, h, h, 1);
     trni_plan_list_add(&head, "head", logits, trni_plan_ceil_share(trni_plan_head_width(m), r->t), h, 1);
     trni_plan_list_add(&head, "classes", logits, (double)m->classes, h, 1);
+    return head;
+}
+
+/* The same, and the embedding's sum over tp. */
+TRNI_FN void trni_plan_stage_ends(const trni_plan_run *r, trni_plan_stage_time *s)
+{
+    const trn_model *m = &r->w->m;
+    const bool train = r->job == TRN_JOB_TRAIN;
+    const trni_plan_layer_list head = trni_plan_head_products(r);
     trni_plan_stage_patches(r, s);
     trni_plan_pass_products(r, &s->forward, &head, false);
     s->forward.tp_s += trni_plan_tp_sum(r, r->tokens * (double)m->hidden);
@@ -550,6 +569,7 @@ TRNI_FN void trni_plan_sync_add(const trni_plan_run *r, trni_plan_sync *to, unsi
     const double ranks = trni_plan_place_count(&r->place, axes);
     const double buckets = fmax(1, ceil(bytes / fmax(a->bucket_bytes, a->bucket_rank_bytes * ranks)));
     const double each = trni_plan_shared_collective(r, axes, op, bytes / buckets);
+    if (r->w->tolds) r->w->told[r->w->tolds - 1].count = buckets;
     to->all_s += buckets * each;
     to->waits_s += each;
 }

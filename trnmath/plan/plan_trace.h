@@ -182,6 +182,10 @@ typedef struct trni_plan_layer_line {
     double now_s;
     double free_s[TRNI_PLAN_LANES]; /* when a lane beside the other work is free again */
     bool again;                     /* what a backward pass does once more before it begins */
+    double flops, bytes;            /* of the next product */
+    /* Where it is set, it takes the place of the trace: plan_operations.h. */
+    void (*keep)(struct trni_plan_layer_line *l, int lane, const char *name, double takes_s, bool beside);
+    void *user;
 } trni_plan_layer_line;
 
 TRNI_FN void trni_plan_line_put(const trni_plan_layer_line *l, int lane, const char *name, double at_s, double takes_s,
@@ -195,7 +199,8 @@ TRNI_FN void trni_plan_line_put(const trni_plan_layer_line *l, int lane, const c
 /* What all else waits for. */
 TRNI_FN void trni_plan_line_add(trni_plan_layer_line *l, int lane, const char *name, double takes_s, const char *text)
 {
-    if (takes_s <= 0) return;
+    if (l->keep) l->keep(l, lane, name, takes_s, false);
+    if (l->keep || takes_s <= 0) return;
     trni_plan_line_put(l, lane, name, l->now_s, takes_s, text);
     l->now_s += takes_s;
 }
@@ -203,9 +208,22 @@ TRNI_FN void trni_plan_line_add(trni_plan_layer_line *l, int lane, const char *n
 TRNI_FN void trni_plan_line_beside(trni_plan_layer_line *l, int lane, const char *name, double takes_s)
 {
     const double at = fmax(l->now_s, l->free_s[lane]);
-    if (takes_s <= 0) return;
+    if (l->keep) l->keep(l, lane, name, takes_s, true);
+    if (l->keep || takes_s <= 0) return;
     trni_plan_line_put(l, lane, name, at, takes_s, "beside the other work");
     l->free_s[lane] = at + takes_s;
+}
+
+/* The size of a product: each operand and the result once, as they lie in HBM; gradients of weights are read, too. */
+TRNI_FN void trni_plan_line_touches(trni_plan_layer_line *l, int64_t m, int64_t n, int64_t k,
+                                    const trni_plan_layer_product *x, bool added)
+{
+    const trn_plan_formats *f = &l->r->w->a.formats;
+    const double kept = trni_plan_bytes_of(f->activations), rows = (double)m, columns = (double)n, deep = (double)k;
+    const double other = added ? kept : l->r->w->kept[x->kept].bits / 8;
+    const double result = added ? 2 * trni_plan_bytes_of(f->gradients) : kept;
+    l->flops = 2 * rows * columns * deep * x->count;
+    l->bytes = x->count * (rows * deep * kept + deep * columns * other + rows * columns * result);
 }
 
 TRNI_FN void trni_plan_line_product(trni_plan_layer_line *l, const trni_plan_layer_product *x, bool backward)
@@ -215,13 +233,16 @@ TRNI_FN void trni_plan_line_product(trni_plan_layer_line *l, const trni_plan_lay
     for (int i = 0; i < (backward ? 2 : 1); i++) {
         const int64_t m = backward ? way[i][0] : x->m, n = backward ? way[i][1] : x->n, k = backward ? way[i][2] : x->k;
         const trni_plan_work_time t = trni_plan_run_product(l->r, m, n, k, x->kept, backward && i);
+        const double operations = l->r->blocks ? x->count : fmin(x->count, 1);
+        const double takes = x->count * (l->r->expected ? t.expected_s : t.time_s);
+        trni_plan_line_touches(l, m, n, k, x, backward && i);
         trni_print(text, sizeof text, "%.3g x [%lld, %lld] x [%lld, %lld]%s, %s", x->count, (long long)m, (long long)k,
                    (long long)k, (long long)n,
                    !backward ? ""
                    : i       ? ", of the weights"
                              : ", of the input",
                    t.tensor ? "TensorE" : "HBM");
-        trni_plan_line_add(l, TRNI_LANE_PRODUCTS, x->name, x->count * t.time_s, text);
+        trni_plan_line_add(l, TRNI_LANE_PRODUCTS, x->name, takes + trni_plan_run_floor(l->r, operations), text);
     }
 }
 
@@ -374,7 +395,10 @@ TRN_API trn_status trn_plan_trace_layer(const trn_plan_args *args, const trn_pla
         return trni_fail(args->error, TRN_EINVAL, "plan is not one of %d chips", args->net->chips);
     }
     trni_plan_run_begin(&w, &own, false, &r);
-    trni_plan_layer_line line = { &r, trace, 0, { 0 }, false };
+    trni_plan_layer_line line;
+    memset(&line, 0, sizeof line);
+    line.r = &r;
+    line.trace = trace;
     const bool sparse = w.m.dense_layers < w.m.layers;
     trni_plan_line_pass(&line, sparse, false);
     if (w.a.job == TRN_JOB_TRAIN) {

@@ -267,6 +267,8 @@ void sp_print_schema(void)
     fputc('\n', stdout);
     app_print_schema(stdout, "shardplan --tornado", &t);
     app_table_free(&t);
+    fputc('\n', stdout);
+    sp_chakra_schema();
 }
 
 /* ---- JSON ---- */

@@ -248,6 +248,7 @@ static const app_option option[] = {
     { "--assume", "LIST", "such as contention=0.2; --assumptions lists them", .apply = take_assume },
     SP_WHATIF_OPTIONS(sp_options),
     SP_SERVING_OPTIONS(sp_options),
+    SP_CHAKRA_OPTIONS(sp_options),
     { .help = "the answer" },
     { "--top", "N", "plans to show (default 10; in HTML 20)", APP_TAKES_INT64(sp_options, top, 0, 100000) },
     { "--why", NULL, "why the others are illegal", APP_SETS(sp_options, why) },
@@ -302,7 +303,8 @@ static int check(const sp_options *o)
     if (!sp_serving_check(o, why)) return app_complain(APP_USAGE, "%s", why);
     if (o->network.loaded && o->system_given)
         return app_complain(APP_USAGE, "--topology excludes --system: one network at a time");
-    if (!o->config && !o->published)
+    if (!sp_chakra_check(o, why)) return app_complain(APP_USAGE, "%s", why);
+    if (!o->config && !o->published && !o->chakra.in)
         return app_complain(APP_USAGE, "which model? give a config.json; shardplan --help tells more");
     if (o->json && o->csv && strcmp(o->json, "-") == 0 && strcmp(o->csv, "-") == 0)
         return app_complain(APP_USAGE, "--json - and --csv - exclude each other");
@@ -334,7 +336,8 @@ static void print_text(FILE *out, const void *job) { sp_print_text(out, job); }
 
 static int write_all(const sp_job *job, app_output *output, int outputs)
 {
-    if (app_answer(output, outputs, job, print_text) != APP_OK) return APP_USAGE;
+    if (app_answer_staged(sp_chakra_stage(), output, outputs, job, print_text) != APP_OK) return APP_USAGE;
+    if (job->options.chakra.out) app_say(stderr, "%s\n", job->options.chakra.out);
     for (int i = 0; i < outputs; i++)
         if (output[i].path && strcmp(output[i].path, "-") != 0) fprintf(stderr, "%s\n", output[i].path);
     return sp_any_legal(job) ? APP_OK : APP_FAILED;
@@ -374,6 +377,7 @@ int app_run(int argc, char **argv)
     int status = parse(argc - 1, argv + 1, &job.options);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
     if (o->published) return published(o);
+    if (o->chakra.in) return sp_chakra_price(&job);
     app_output output[] = {
         { .flag = "--csv", .path = o->csv, .write = sp_print_csv },
         { .flag = "--json", .path = o->json, .write = sp_print_json },
@@ -382,10 +386,13 @@ int app_run(int argc, char **argv)
     };
     enum { OUTPUTS = sizeof output / sizeof output[0] };
     status = app_open_outputs(output, OUTPUTS);
-    if (status == APP_OK && !sp_search(&job, why)) status = app_complain(APP_USAGE, "%s", why);
+    if (status == APP_OK && !sp_chakra_open(o, why)) status = app_complain(APP_USAGE, "%s", why);
+    if (status == APP_OK && !(sp_search(&job, why) && sp_chakra_write(&job, why)))
+        status = app_complain(APP_USAGE, "%s", why);
     if (status == APP_OK && o->measureds) status = app_calibration_write(&o->calibration);
     if (status == APP_OK) status = write_all(&job, output, OUTPUTS);
     app_discard_outputs(output, OUTPUTS);
+    sp_chakra_close();
     sp_free(&job);
     return status;
 }

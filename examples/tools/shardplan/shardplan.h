@@ -12,6 +12,7 @@
  *     report.c      the HTML page
  *     serving.h     for people who wait: targets, what is fast or cheap, queues (pareto.c, engine.c, serve.c)
  *     published.c   what the vendor's pages print, beside what is expected
+ *     chakra.h      execution traces of MLCommons Chakra (chakra_read.c, chakra_time.c, chakra_print.c, chakra_write.c)
  *     picture.c     its pictures: bars, curves, SVG of the library
  *     roofline.c    the products of one layer under the roofs of a chip
  *     calibrate.c   what was measured, and which numbers agree with it
@@ -25,6 +26,7 @@
 #include "app/app.h"
 #include "app/calibration.h"
 #include "app/network.h"
+#include "chakra.h"
 #include "io/hf_config.h"
 #include "serving.h"
 #include "whatif.h"
@@ -51,6 +53,7 @@ typedef struct sp_options {
     sp_price price;
     sp_target target;
     sp_serving serving;
+    sp_chakra_ask chakra;
     app_calibration calibration;
     const char *measured[SP_MEASURED]; /* --calibrate */
     int measureds;

@@ -141,7 +141,7 @@ void sp_describe_formats(const sp_job *job, char *text, size_t size)
                  trn_format_name(f.optimizer), copy ? " with a copy of the weights" : "");
     else if (sp_has_cache(job))
         snprintf(text + used, size - (size_t)used, ", KV cache %s%s", trn_format_name(f.kv),
-                 job->args.job == TRN_JOB_DECODE ? "; no speculative decoding" : "");
+                 job->args.job == TRN_JOB_DECODE && !job->options.serving.draft ? "; no speculative decoding" : "");
 }
 
 int64_t sp_top(const sp_job *job, int64_t usual) { return job->options.top < 0 ? usual : job->options.top; }

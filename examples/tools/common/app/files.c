@@ -340,11 +340,17 @@ int app_show_outputs(app_output *output, int count) { return app_show_staged(NUL
 
 int app_answer(app_output *output, int count, const void *context, void (*print)(FILE *out, const void *context))
 {
+    return app_answer_staged(NULL, output, count, context, print);
+}
+
+int app_answer_staged(struct io_stage *stage, app_output *output, int count, const void *context,
+                      void (*print)(FILE *out, const void *context))
+{
     const bool taken = app_output_taken(output, count);
     int status = app_finish_outputs(output, count, context);
     if (status == APP_OK && print && !taken) print(stdout, context);
     status = app_flush(status);
-    return status == APP_OK ? app_show_outputs(output, count) : status;
+    return status == APP_OK ? app_show_staged(stage, output, count) : status;
 }
 
 int app_write_outputs(app_output *output, int count, const void *context)

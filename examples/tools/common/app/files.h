@@ -42,6 +42,9 @@ int app_show_staged(struct io_stage *stage, app_output *output, int count);
 int app_write_outputs(app_output *output, int count, const void *context); /* both */
 /* Both, and between them what people read, where no output has standard output: it arrives, or none appears. */
 int app_answer(app_output *output, int count, const void *context, void (*print)(FILE *out, const void *context));
+/* The same with a directory or a file that is staged: it is the first. NULL: there is none. */
+int app_answer_staged(struct io_stage *stage, app_output *output, int count, const void *context,
+                      void (*print)(FILE *out, const void *context));
 void app_discard_outputs(app_output *output, int count); /* those that are still open */
 FILE *app_output_stream(const app_output *output);       /* of one that is open */
 

@@ -227,7 +227,9 @@ IO_FN bool io_measured_parse(const char *text, size_t size, const char *path, io
     while (text < end && isspace((unsigned char)*text)) text++;
     size = (size_t)(end - text);
     if (size > 4 && memcmp(text, "PAR1", 4) == 0)
-        return io_fail(why, path, "it is parquet: neuron-explorer view --output-format summary-json prints the same");
+        return io_fail(why, path,
+                       "it is parquet: neuron-explorer view --output-format summary-json prints the same as JSON, and "
+                       "pandas (read_parquet, to_csv) makes CSV of it");
     if (size && *text == '{' && !io_measured_json(text, size, path, m, why)) return false;
     if (size > 7 && memcmp(text, "Metric,", 7) == 0) {
         m->kind = IO_MEASURED_SERVING;
