@@ -139,6 +139,8 @@ elif [ "$level" -ge 2 ]; then
     build "$part -std=gnu11 -O2 -march=native -fopenmp" && everything # contraction is on here, in gcc's default dialect
     build "$part -std=gnu11 -O3 -march=native -DTRN_NO_INTRINSICS=1" && for isa in $isas; do run "$isa" 1; done
     build "$(cxx_of "$part") -x c++ -std=c++17 -O2 -fopenmp" && everything
+    build "$(cxx_of "$part") -x c++ -std=c++17 -O1 -fopenmp -DTRN_NO_INTRINSICS=1" && run "$best" 3
+    build "$part -std=gnu11 -O3 -march=native -fopenmp $(all_loose "$part")" && everything
 elif [ "$part" = gcc ]; then
     build 'gcc -std=c11 -O2 -fopenmp' &&
         { run portable 7; run avx2 2; run avx512 3; run avx512-bf16 2; modes "$best" 3; }
