@@ -9,7 +9,7 @@ usage() {
 usage: scripts/test.sh [--level 1|2] [--matrix] [--sanitized] [CTEST OPTIONS...]
 
   --level 1     the default, some minutes: every unit test, every program, the headers, with one compiler
-  --matrix      level 1, and gcc and clang at all optimisation levels, each header alone, every way of installing, C++,
+  --matrix      level 1, and gcc and clang at all optimisation levels, each door alone, every way of installing, C++,
                 musl, mingw-w64 under wine, aarch64, riscv64 and ppc64le under qemu, several processes, and the fuzzers
                 under AddressSanitizer and UBSan (those of files instead of level 1's); what .ci/run runs
   --level 2     the matrix, and the long sweeps: all 2^32 floats, every configuration, every test sanitized; hours

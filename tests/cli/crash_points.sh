@@ -18,7 +18,7 @@ if ! command -v python3 >/dev/null || ! strace -f -o /dev/null true 2>/dev/null;
     exit 1
 fi
 
-most=8
+most=5
 [ "${TRN_TEST_LEVEL:-1}" -ge 2 ] && most=0
 PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/cli/lib/crash_points.py" "$programs" "$root" $most || failed=1
 

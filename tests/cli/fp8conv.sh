@@ -83,8 +83,9 @@ refuses "/nonexistent/x.safetensors: it cannot be created (No such file or direc
 ls | grep -q '^x' && fail "a refusal left a file: $(ls)"
 
 . "$lib/numpy.sh"
+. "$lib/served.sh"
 twin() {
-    $python "$lib/fp8conv.py" "$@" >twin 2>&1 || fail "the twin disagrees, $*: $(tail -n 1 twin)"
+    served "$lib/fp8conv.py" "$@" >twin 2>&1 || fail "the twin disagrees, $*: $(tail -n 1 twin)"
 }
 mkdir made && twin make made || exit 1
 

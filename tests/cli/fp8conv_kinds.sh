@@ -8,8 +8,9 @@ program=$(CDPATH= cd -- "$1" && pwd)/fp8conv
 [ -x "$program" ] || { echo "SKIP fp8conv_kinds: it was not built (cJSON, zlib or PCRE2 is not installed)"; exit 0; }
 . "$lib/program.sh"
 . "$lib/numpy.sh"
+. "$lib/served.sh"
 twin() {
-    $python "$lib/fp8conv_kinds.py" "$@" >twin 2>&1 || fail "the twin disagrees, $*: $(tail -n 1 twin)"
+    served "$lib/fp8conv_kinds.py" "$@" >twin 2>&1 || fail "the twin disagrees, $*: $(tail -n 1 twin)"
 }
 # becomes KIND FORM OPTION: the checkpoint made/KIND as FORM, proven by the program and by the twin
 becomes() {

@@ -2,7 +2,7 @@
 # Memory that runs out: each program runs once for each allocation that it makes, and that one fails; and once more with
 # all later ones failing, too. It ends with status 2 and one sentence about memory, leaks nothing, and every file is as
 # it was; or it can do without that memory, and then its results are those of every day.
-# Level 1 takes 8 places of each run, level 2 all; an allocation in a loop is one place, of which level 2 takes four.
+# Level 1 takes 5 places of each run, level 2 all; an allocation in a loop is one place, of which level 2 takes four.
 # Usage: tests/cli/memory.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 programs=$(CDPATH= cd -- "$1" && pwd)
@@ -19,7 +19,7 @@ for tool in $(tools 'tool bench'); do
         exit 0
     fi
 done
-if [ "${TRN_TEST_LEVEL:-1}" -ge 2 ]; then most=0 TRN_FAIL_EACH=4; else most=8 TRN_FAIL_EACH=1; fi
+if [ "${TRN_TEST_LEVEL:-1}" -ge 2 ]; then most=0 TRN_FAIL_EACH=4; else most=5 TRN_FAIL_EACH=1; fi
 export TRN_FAIL_EACH
 OMP_NUM_THREADS=1 # so that allocations come in one order
 export OMP_NUM_THREADS

@@ -34,7 +34,8 @@ for word in --help --version --schema --list; do
 done
 
 . "$lib/numpy.sh"
-twin() { "$python" "$lib/modelrun.py" "$@" || fail "modelrun.py $*"; }
+. "$lib/served.sh"
+twin() { served "$lib/modelrun.py" "$@" || fail "modelrun.py $*"; }
 
 # ---- every family: the reference, and the engines in binary32, against NumPy in binary64 ----
 

@@ -9,10 +9,11 @@ program=$programs/fp8conv
 [ -x "$program" ] || { echo "SKIP quant: it was not built (cJSON, zlib or PCRE2 is not installed)"; exit 0; }
 . "$lib/program.sh"
 . "$lib/numpy.sh"
+. "$lib/served.sh"
 twin() {
     layouts=$1
     shift
-    $python "$lib/$layouts.py" "$@" >twin 2>&1 || fail "the twin disagrees, $layouts $1: $(tail -n 1 twin)"
+    served "$lib/$layouts.py" "$@" >twin 2>&1 || fail "the twin disagrees, $layouts $1: $(tail -n 1 twin)"
 }
 twin quant_layouts convert "$program"
 twin quant_layouts measure "$programs/mxq"

@@ -118,6 +118,12 @@ fi
 
 # ---- find_package ----
 
+# What is built below shows that it is found and links: level 1 leaves out what takes half of the time to compile.
+if [ "$level" -lt 2 ]; then
+    CFLAGS=-DTRN_NO_INTRINSICS=1
+    export CFLAGS
+fi
+
 mkdir "$scratch/found"
 fma_flag=
 expected=
@@ -153,12 +159,12 @@ if have pkg-config; then
     [ "$got" = "$version" ] || fail "trnmath.pc: says version '$got', trn_base.h says $version"
     # shellcheck disable=SC2046
     if step 'pkg-config: the C program does not build' \
-        "$cc" -O2 "$scratch/app.c" -o "$scratch/app_c" $(pkg-config --cflags --libs trnmath); then
+        "$cc" -O2 ${CFLAGS:-} "$scratch/app.c" -o "$scratch/app_c" $(pkg-config --cflags --libs trnmath); then
         runs "$scratch/app_c" pkg-config
     fi
     # shellcheck disable=SC2046
     if have "${CXX:-c++}" && step 'pkg-config: the C++ program does not build' \
-        "${CXX:-c++}" -std=c++17 -O2 -x c++ "$scratch/app.c" -x none -o "$scratch/app_cxx" \
+        "${CXX:-c++}" -std=c++17 -O2 ${CFLAGS:-} -x c++ "$scratch/app.c" -x none -o "$scratch/app_cxx" \
         $(pkg-config --cflags --libs trnmath); then
         runs "$scratch/app_cxx" 'pkg-config, C++17'
     fi
@@ -228,7 +234,7 @@ if echo '#include <sleef.h>' | "$cc" -E - >/dev/null 2>&1; then
     done
     # shellcheck disable=SC2046
     if have pkg-config && pkg-config --exists sleef && step 'pkg-config trnmath-sleef: the example does not build' env \
-        "$cc" -O0 "$example" -o "$scratch/ideal_pc" \
+        "$cc" -O0 ${CFLAGS:-} "$example" -o "$scratch/ideal_pc" \
         $(PKG_CONFIG_PATH=$scratch/prefix/share/pkgconfig pkg-config --cflags --libs trnmath-sleef); then
         ideal "$scratch/ideal_pc" 'pkg-config trnmath-sleef'
     fi

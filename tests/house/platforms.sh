@@ -1,7 +1,8 @@
 #!/bin/sh
-# platforms.sh PLATFORM [PORTABLE]: builds a program for that platform, runs it there or under an emulator, and compares
-# every number and sentence it prints with PORTABLE, a portable build for this machine, which is made where none is
-# given (tests/CMakeLists.txt makes one for all platforms, in the same way). PLATFORM is one of
+# platforms.sh PLATFORM [PORTABLE [BODIES]]: builds a program for that platform, runs it there or under an emulator, and
+# compares every number and sentence it prints with PORTABLE, a portable build for this machine, which is made where
+# none is given (tests/CMakeLists.txt makes one for all platforms, in the same way). BODIES is the library of the tests'
+# own build, where gcc made it: level 1 does not compile them so again. PLATFORM is one of
 #
 #     gcc clang c++17 c++20             compilers and languages of this machine; C++ with g++ and with clang++
 #     musl                              another C library (musl-gcc)
@@ -65,11 +66,13 @@ packages)
     exit 2
     ;;
 esac
-# What optimisers do, digest.* and three platforms ask at level 1: g++ in C++17, and processors that no other test has.
+# What optimisers do, digest.* and two platforms ask at level 1: processors that no other test has.
 case $level$platform in
-1gcc | 1clang | 1c++20 | 1musl | 1mingw | 1aarch64) flags=$(printf '%s' "$flags" | sed 's/-O2/-O0/') ;;
-1ppc64le) flags=$(printf '%s' "$flags" | sed 's/-O2/-O1/') ;;
+1gcc | 1clang | 1c++* | 1musl | 1mingw | 1aarch64) flags=$(printf '%s' "$flags" | sed 's/-O2/-O0/') ;;
+1riscv64 | 1ppc64le) flags=$(printf '%s' "$flags" | sed 's/-O2/-O1/') ;;
 esac
+bodies=
+if [ "$level$platform" = 1gcc ] && [ -n "${3:-}" ]; then bodies=$3 flags="$flags -fopenmp -DTRN_SPLIT"; fi
 case $level$platform in
 1c++17) builds=$(first g++ clang++) ;;
 1c++20) builds=$(first clang++ g++) ;;
@@ -89,7 +92,7 @@ fi
 build() {
     checked
     # shellcheck disable=SC2086
-    "$1" $flags -Wall -Wextra -I"$root" "$2" -o "$scratch/there.exe" -lm 2>"$scratch/log" || {
+    "$1" $flags -Wall -Wextra -I"$root" "$2" $bodies -o "$scratch/there.exe" -lm 2>"$scratch/log" || {
         fail_log "$scratch/log" "$1 $flags cannot build ${2#"$root"/}"
         return 1
     }

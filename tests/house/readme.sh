@@ -1,9 +1,10 @@
 #!/bin/sh
-# What the pages show is real. Every block marked c, in every page, compiles as C11 against the checkout, and one with a
-# main runs and exits with 0. A block without main may be declarations, or the inside of a function. A block that begins
-# with "$ cc ..." or "$ mpicc ..." is run, for the program above it, and prints what the page says ("..." ends what is
-# compared). Every file and heading that a page points to is there. The first page has at most 14 KB, its first sentence
-# 25 words.
+# readme.sh [LIBRARY]: what the pages show is real. Every block marked c, in every page, compiles as C11 against the
+# checkout, and one with a main runs and exits with 0. A block without main may be declarations, or the inside of a
+# function. A block that begins with "$ cc ..." or "$ mpicc ..." is run, for the program above it, and prints what the
+# page says ("..." ends what is compared). Every file and heading that a page points to is there. The first page has at
+# most 14 KB, its first sentence 25 words. Level 1 reads blocks with declarations only, and has all programs but the
+# first page's first link LIBRARY.
 . "$(dirname -- "$0")/lib.sh"
 require_compilers
 
@@ -35,12 +36,16 @@ programs=$(find "$scratch" -name 'block*.run' | wc -l)
 
 # ---- compile and run ----
 
+library=${1:-}
+[ "$level" -lt 2 ] || library=
 flags='-std=c11 -Wall -Wextra -Werror'
+split=${library:+-DTRN_SPLIT}
 prelude='#include <trnmath/trnmath.h>
 #include <stdio.h>
 #include <stdlib.h>
 '
 quick=$(quick_compiler)
+small=-DTRN_NO_INTRINSICS=1 # half of what there is to compile
 mkdir "$scratch/here"
 ln -s "$root/trnmath" "$root/examples" "$scratch/here/"
 
@@ -60,7 +65,7 @@ with_main() {
         checked
         # shellcheck disable=SC2086
         case $level$next in
-        1*.run) "$compiler" $flags -fsyntax-only -I"$root" "$1" 2>"$scratch/log" ;;
+        1*.run) "$compiler" $flags $split -fsyntax-only -I"$root" "$1" 2>"$scratch/log" ;;
         *) "$compiler" $flags -O2 -I"$root" "$1" -o "$scratch/program" -lm 2>"$scratch/log" ;;
         esac || {
             fail_log "$scratch/log" "$2: this program does not compile ($compiler $flags)"
@@ -85,9 +90,9 @@ fragment() {
     for compiler in $(compilers); do
         checked
         # shellcheck disable=SC2086
-        "$compiler" $flags -Wno-unused -Wno-missing-prototypes -I"$root" -fsyntax-only "$scratch/outside.c" \
+        "$compiler" $flags $split -Wno-unused -Wno-missing-prototypes -I"$root" -fsyntax-only "$scratch/outside.c" \
             2>/dev/null ||
-            "$compiler" $flags -Wno-unused -I"$root" -fsyntax-only "$scratch/inside.c" 2>"$scratch/log" ||
+            "$compiler" $flags $split -Wno-unused -I"$root" -fsyntax-only "$scratch/inside.c" 2>"$scratch/log" ||
             fail_log "$scratch/log" "$2: this fragment compiles neither at file scope nor in a function ($compiler)"
     done
 }
@@ -111,13 +116,15 @@ shown() {
         fi
         ;;
     esac
-    # Level 1 runs the first page's first as it stands, the others by whichever compiler is quick.
-    case $level$first_shown in
-    1?*)
-        command=$(echo "$command" | sed "s/^cc -O2/$quick $flags -O0/; s/^mpicc -O2/mpicc -O0/")
+    # Level 1: bodies that no library has (SLEEF's, MPI's) are made by whichever compiler is quick.
+    if [ "$level" -lt 2 ] && [ -n "$first_shown" ]; then
+        case $command in
+        *-lsleef* | mpicc*) quickly="s/^cc -O2/$quick $flags -O0 $small/; s/^mpicc -O2/mpicc -O0 $small/" ;;
+        *) quickly="s,^cc -O2,gcc $flags -O0 $split,; s,-lm,$library -fopenmp -lm," ;;
+        esac
+        command=$(echo "$command" | sed "$quickly")
         export OMPI_CC="$quick"
-        ;;
-    esac
+    fi
     first_shown=$2
     checked
     file=$(printf '%s\n' "$command" | tr ' ' '\n' | grep '\.c$' | head -n 1)

@@ -140,12 +140,13 @@ done
 
 # Strictly, in both languages, and beside single headers of the same version; another version is refused. (What its
 # bodies draw as code, headers.sh sees: the tokens are the same. Level 1 does not make code of them once more, and has
-# one compiler read them.)
+# one compiler read them, in C++ in the stranger's program below.)
 [ "$level" -ge 2 ] && product="-c -o $scratch/strict.o" || product=-fsyntax-only
 printf '#include "trnmath.h"\n#include <trnmath/trn_convert.h>\n#include "trnmath.h"\n' >"$scratch/strict.c"
 for compiler in $(compilers); do
     [ "$level" -ge 2 ] || [ "$compiler" = "$other_cc" ] || continue
     for command in "$compiler -std=c11" "$(cxx_of "$compiler") -std=c++17 -x c++"; do
+        case $level$command in 1*c++) continue ;; esac
         # shellcheck disable=SC2086
         step "the one file draws a warning ($command)" \
             $command $warnings -I"$scratch/one" -I"$root" $product "$scratch/strict.c"
@@ -160,11 +161,12 @@ fi
 
 # The stranger's program, without -I of ours; both languages.
 # (Of two compilers in one program the copied folder asks.)
-if plain 'the one file' one_c "$other_cc -std=c11" "$other_cc -std=c11" "$optimise -DONE_FILE -I$scratch/one"; then
+flags="$optimise $warnings -DONE_FILE -I$scratch/one"
+if plain 'the one file' one_c "$other_cc -std=c11" "$other_cc -std=c11" "$flags"; then
     agrees light "$scratch/one_c" "the one file ($other_cc)"
 fi
 cxx="$(cxx_of "$other_cc") -std=c++17 -x c++"
-if plain 'the one file in C++' one_cxx "$cxx" "$cxx" "$optimise -DONE_FILE -I$scratch/one"; then
+if plain 'the one file in C++' one_cxx "$cxx" "$cxx" "$flags"; then
     agrees light "$scratch/one_cxx" "the one file in C++ ($other_cc)"
 fi
 

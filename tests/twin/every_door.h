@@ -471,7 +471,7 @@ DOOR(plan_search)
     const trn_model model = {
         .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .intermediate = 14336, .vocab = 128256
     };
-    const trn_plan_args a = { .model = &model, .net = &net, .batch = 16, .sequence = 4096, .error = &r->error };
+    const trn_plan_args a = { .model = &model, .net = &net, .batch = 2, .sequence = 4096, .error = &r->error };
     trn_plan *plan = (trn_plan *)(void *)r->out; /* a plan is larger than one would think */
     trn_plan_list list;
     return trn_plan_search(&a, plan, 4, &list);

@@ -5,8 +5,11 @@
  */
 #if defined(ONE_FILE)
 #include "trnmath.h"
-#else
+#elif defined(PRODUCT)
 #include <trnmath/trnmath.h>
+#else
+#include <trnmath/trn_convert.h>
+#include <trnmath/trn_mx.h>
 #endif
 #include "work.h"
 
