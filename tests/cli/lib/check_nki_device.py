@@ -1,7 +1,8 @@
 """What devices gave, and what the model gives today: tests/nki/device.csv, by kernels of tests/nki/device_kernels.py.
 
-A relative L2 distance is held to a tenth of itself, since NumPy's products differ from machine to machine; a time to a
-hundredth. The page examples/python/src/nki/device.md tells every row of the table. SPDX-License-Identifier: MIT
+A relative L2 distance from products that are rounded once ("exact") is held to a twentieth of itself, a time to a
+hundredth. "ours" of a distance is from NumPy's own products, as the published one is, whose roundings differ from library
+to library (here OpenBLAS's): no less. The page examples/python/src/nki/device.md tells every row of the table. SPDX-License-Identifier: MIT
 """
 import csv
 import functools
@@ -37,7 +38,9 @@ class Device(unittest.TestCase):
         for row in errors:
             with self.subTest(row["operator"]):
                 _, got, want = ran(row["case"], row["args"])
-                self.assertAlmostEqual(distance(got, want), float(row["ours"]), delta=0.1 * float(row["ours"]))
+                exact = float(row["exact"])
+                self.assertAlmostEqual(distance(got, want), exact, delta=0.05 * exact)
+                self.assertGreaterEqual(float(row["ours"]), 0.95 * exact)
 
     def test_times(self):
         times = [row for row in rows() if row["quantity"] == "us"]
