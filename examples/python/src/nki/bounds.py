@@ -91,7 +91,8 @@ class Follow(Errors):
         try:
             if rule is None:
                 raise NotImplementedError(name)
-            rule(step, **given)
+            with np.errstate(all="ignore"):  # infinities and what is no number have rules of their own
+                rule(step, **given)
         except NotImplementedError as lacking:
             self.lost(str(lacking), [given[f] for f in _RESULTS if isinstance(given.get(f), NkiTensor)])
 

@@ -43,12 +43,10 @@ def _operator(step: Step, name: str, x: Pair, y: Pair | None = None) -> Pair:
     function: Callable[..., Any] | None = exact.ALU.get(name) if y is not None else exact.UNARY.get(name)
     if function is None:
         function, operands = exact.UNARY[name], (x,)
-    with np.errstate(all="ignore"):
-        result = np.asarray(function(*(v for v, _ in operands)), np.float64)
+    result = np.asarray(function(*(v for v, _ in operands)), np.float64)
     values, errors = [v for v, _ in operands], [e for _, e in operands]
     if name in exact.SLOPES and len(values) == 2:
-        with np.errstate(all="ignore"):
-            error = bilinear(function, exact.SLOPES[name](*values), values, errors)
+        error = bilinear(function, exact.SLOPES[name](*values), values, errors)
     else:
         error = through(function, values, errors)
     if name not in exact.KEEPS:
@@ -183,8 +181,7 @@ def _is_number(operand: Any, number: float) -> bool:
 def _applied(step: Step, op: str, x: Pair) -> Pair:
     """A function of the Scalar engine: its result, rounded to binary32 unless it keeps its argument."""
     function = exact.ACTIVATION[op]
-    with np.errstate(all="ignore"):
-        result = np.asarray(function(x[0]), np.float64)
+    result = np.asarray(function(x[0]), np.float64)
     error = through(function, [x[0]], [x[1]])
     if op not in exact.KEEPS:
         rounding(error, step.source, "float32", result)
@@ -245,8 +242,7 @@ def _activate2(step: Step, dst: NkiTensor, data: NkiTensor, op: str, op0: str | 
 def _exponential(step: Step, dst: NkiTensor, src: NkiTensor, max_value: Any = 0.0, reduce_res: NkiTensor | None = None,
                  **_: Any) -> None:
     x = _operator(step, "subtract", step.pair(src, dst.shape), step.pair(max_value, dst.shape))
-    with np.errstate(all="ignore"):
-        result = np.exp(x[0])
+    result = np.exp(x[0])
     error = rounding(through(np.exp, [x[0]], [x[1]]), step.source, "float32", result)
     step.finish(dst, result, error)
     if reduce_res is not None:
@@ -556,8 +552,7 @@ def _quantize_mx(step: Step, dst: NkiTensor, src: NkiTensor, dst_scale: NkiTenso
     value, error = step.pair(src)
     rows = len(value)
     value, error = value.reshape(rows, -1, 4), error.map(lambda e: e.reshape(len(e), rows, -1, 4))
-    with np.errstate(divide="ignore"):
-        shrink = 1 / np.repeat(_scale_rows(numbers(dst_scale), rows // 8), 8, axis=0)[:, :, None]
+    shrink = 1 / np.repeat(_scale_rows(numbers(dst_scale), rows // 8), 8, axis=0)[:, :, None]
     step.finish(dst, value * shrink, _scaled(error, shrink))
     step.follow.keep(dst_scale, step.none(dst_scale.shape))
 

@@ -151,15 +151,13 @@ def drifted(function: Callable[..., Any], centre: Array, values: Sequence[Array]
     out = np.zeros((2, *np.shape(centre)))
     for i in range(2):
         if any(e.drift[i].any() for e in errors):
-            with np.errstate(all="ignore"):
-                out[i] = difference(centre, function(*(v - e.drift[i] for v, e in zip(values, errors))))
+            out[i] = difference(centre, function(*(v - e.drift[i] for v, e in zip(values, errors))))
     return out
 
 
 def difference(x: Array, y: Array) -> Array:
     """x - y, and 0 where it is no number: of the same infinities, of what is no number itself."""
-    with np.errstate(invalid="ignore"):
-        off = np.asarray(x - y)
+    off = np.asarray(x - y)
     return np.where(np.isfinite(off), off, 0)
 
 
@@ -170,28 +168,27 @@ def _corners(count: int) -> list[list[int]]:
 def through(function: Callable[..., Any], values: Sequence[Array], errors: Sequence[Error]) -> Error:
     """The error of function(*values) that its operands' errors bring: first each alone, which tells the sources'
     shares, then all at once at every corner, which bounds it where the function is monotonic in each of them."""
-    with np.errstate(all="ignore"):
-        centre = np.asarray(function(*values))
-        bounds, sigmas = [e.bound for e in errors], [e.sigma for e in errors]
-        moved = [bool(np.any(b)) for b in bounds]
-        out = Error.none(len(errors[0].worst), np.shape(centre))
-        alone = np.zeros(np.shape(centre))
-        for i, error in enumerate(errors):
-            if not moved[i]:
-                continue
-            reach = _reach(function, values, i, bounds[i], centre)
-            share = np.divide(error.worst, bounds[i], out=np.zeros_like(error.worst), where=bounds[i] > 0)
-            out.worst += share * reach
-            alone = alone + reach
-            slope = _reach(function, values, i, sigmas[i], centre)
-            part = np.divide(slope, sigmas[i], out=np.zeros(np.broadcast(slope, sigmas[i]).shape), where=sigmas[i] > 0)
-            out.variance += error.variance * part * part
-        if sum(moved) > 1:
-            most = alone
-            for signs in _corners(len(values)):
-                shifted = function(*(v + s * b for v, s, b in zip(values, signs, bounds)))
-                most = np.fmax(most, abs(shifted - centre))
-            out.worst *= np.divide(most, alone, out=np.ones_like(alone), where=alone > 0)
+    centre = np.asarray(function(*values))
+    bounds, sigmas = [e.bound for e in errors], [e.sigma for e in errors]
+    moved = [bool(np.any(b)) for b in bounds]
+    out = Error.none(len(errors[0].worst), np.shape(centre))
+    alone = np.zeros(np.shape(centre))
+    for i, error in enumerate(errors):
+        if not moved[i]:
+            continue
+        reach = _reach(function, values, i, bounds[i], centre)
+        share = np.divide(error.worst, bounds[i], out=np.zeros_like(error.worst), where=bounds[i] > 0)
+        out.worst += share * reach
+        alone = alone + reach
+        slope = _reach(function, values, i, sigmas[i], centre)
+        part = np.divide(slope, sigmas[i], out=np.zeros(np.broadcast(slope, sigmas[i]).shape), where=sigmas[i] > 0)
+        out.variance += error.variance * part * part
+    if sum(moved) > 1:
+        most = alone
+        for signs in _corners(len(values)):
+            shifted = function(*(v + s * b for v, s, b in zip(values, signs, bounds)))
+            most = np.fmax(most, abs(shifted - centre))
+        out.worst *= np.divide(most, alone, out=np.ones_like(alone), where=alone > 0)
     out.drift = drifted(function, centre, values, errors)
     return out
 
