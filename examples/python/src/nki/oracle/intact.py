@@ -33,8 +33,8 @@ def _same(now: Any, then: Any) -> bool:
 
 
 class _Table:
-    """What a dict, a list or a set holds. CPython 3.8 to 3.12 number the changes of a dict (PEP 509), which is quicker to
-    look at than all that lies in it."""
+    """What a dict, a list or a set holds. CPython 3.8 to 3.12 number the changes of a dict (PEP 509), which is quicker
+    to look at than all that lies in it."""
 
     _NUMBERED = sys.implementation.name == "cpython" and (3, 8) <= sys.version_info < (3, 13) and sys.maxsize > 2**32
 
