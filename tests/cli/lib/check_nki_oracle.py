@@ -177,6 +177,17 @@ def kernel(x):
         both, ten, alone = answers([case | {"lnc": 2, "arguments": [{"shape": [256, 32]}]}, case | {"grid": [10]}, case])
         self.assertEqual((both["right"], ten["right"], alone["legal"]), (True, True, False))
 
+    def test_a_kernel_that_writes_its_arguments(self):
+        text = EXP["source"].replace("def kernel(x):", "def kernel(x, out):").replace(
+            "t, out = nl.ndarray(x.shape, x.dtype), nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)",
+            "t = nl.ndarray(x.shape, x.dtype)").replace("    return out\n", "")
+        case = EXP | {"source": text, "arguments": [{"shape": [128, 64]}, {"shape": [128, 64], "distribution": "zeros"}],
+                      "reference": {"source": "import numpy as np\ndef f(x, out):\n    return np.exp(x)\n"}}
+        nothing = case | {"source": text.replace("dst=out, src=t", "dst=t, src=x")}
+        wrote, wrong, none = answers([case, case | {"source": text.replace("nl.exp", "nl.tanh")}, nothing])
+        self.assertEqual((wrote["right"], wrong["right"], none["legal"]), (True, False, False), none)
+        self.assertIn("returns nothing", none["error"]["sentence"])
+
     def test_answers_are_remembered_by_what_is_asked(self):
         with tempfile.TemporaryDirectory() as folder:
             kernel, array = os.path.join(folder, "k.py"), os.path.join(folder, "a.npy")

@@ -79,6 +79,10 @@ class Errors:
         lost.worst, lost.variance = _ALL, _ALL
         return lost
 
+    def written(self, tensor: NkiTensor) -> bool:
+        """Has anything been kept of it?"""
+        return self._found(fours(tensor)) is not None
+
     def writers(self, tensor: NkiTensor) -> NDArray[Any]:
         """Of a tensor in HBM: which place has written an element last."""
         tensor = fours(tensor)

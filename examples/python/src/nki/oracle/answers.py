@@ -204,6 +204,8 @@ def _beside(arrays: list[Any], wanted: list[NDArray[Any]] | None, why: str) -> A
     """Where nothing was followed only the distance is known; equal is right."""
     if wanted is None:
         return {"why": why}
+    if not arrays:
+        return {"why": f"{why}, and the kernel returns nothing"}
     if [a.size for a in arrays] != [w.size for w in wanted]:
         return {"right": False,
                 "why": f"there are {len(arrays)} results, and {len(wanted)} of the reference, or of other sizes"}

@@ -164,7 +164,8 @@ def _flat(value: Any, kind: type) -> list[Any]:
         return [one for v in value for one in _flat(v, kind)]
     if isinstance(value, dict) and value:
         return _flat(list(value.values()), kind)
-    raise _core.Error(f"the kernel returns {type(value).__name__}, where a tensor in HBM is its result")
+    raise _core.Error("the kernel returns nothing, and writes none of its arguments" if value in (None, ()) else
+                      f"the kernel returns {type(value).__name__}, where a tensor in HBM is its result")
 
 
 def _engines(report: Report, traced: bool) -> dict[str, Any]:
@@ -230,7 +231,8 @@ def kernel(said: dict[str, Any], arguments: list[Any], request: dict[str, Any], 
 def _plain(made: Kernel, arguments: list[Any], request: dict[str, Any], options: dict[str, Any]) -> bytes:
     """The numbers alone: of several ranks, or of what takes long."""
     run = simulate(made, ranks=request.get("ranks"), **options)
-    results = _flat(run(*inputs.unpacked(arguments)), np.ndarray)
+    value = run(*inputs.unpacked(arguments))
+    results = [] if value is None else _flat(value, np.ndarray)  # of one that writes its arguments: not known
     assert run.report is not None
     return sandbox.packed(_told(run.report, options["trace"]), [np.asarray(r, np.float64) for r in results])
 
