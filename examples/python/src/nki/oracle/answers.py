@@ -20,7 +20,7 @@ from .sandbox import Sandbox, Stopped
 from .schema import VERSION, Malformed
 from .judge import Result, Verdict
 
-_SECONDS, _BYTES = 60.0, 2 << 30
+_SECONDS, _BYTES = 20.0, 2 << 30
 _RANKS = "roundings are followed on one rank alone"
 _KEPT = 1 << 28  # bytes of references' results
 _PER_RESULT = 6  # arrays that program.kernel sends for each
