@@ -173,7 +173,7 @@ static void groups(void **state)
     const trn_plan p = planned(&llama8, TRN_JOB_TRAIN, (trn_plan){ .tp = 4, .cp = 1, .ep = 1, .dp = 2, .pp = 2 });
     for (unsigned axes = 1; axes < 1u << TRN_AXIS_COUNT; axes++) {
         const int degree[] = { p.tp, p.cp, p.ep, p.dp, p.pp };
-        int chips[16], size = 0, again = 0, seen = 0, expected = 1;
+        int chips[2 * 16], size = 0, again = 0, seen = 0, expected = 1;
         for (int i = 0; i < TRN_AXIS_COUNT; i++) expected *= axes >> i & 1 ? degree[i] : 1;
         const int all = trn_plan_groups(&net, &p, axes, chips, &size);
         assert_true(size == expected && all * size == 16);

@@ -67,7 +67,7 @@ TRN_API trn_status trn_plan_operations(const trn_plan_args *args, const trn_plan
 
 /* All groups of these axes: chips[groups][count], each group ascending; of pp the stages in their order. Returns how
  * many groups there are; 0 when the plan's degrees are not those of the network. chips may be null, and otherwise has
- * room for all chips of the network. */
+ * room for twice the chips of the network: what lies behind the groups is scratch. */
 TRN_API int trn_plan_groups(const trn_topology *net, const trn_plan *plan, unsigned axes, int *chips, int *count);
 
 #if TRNI_BODIES
@@ -318,11 +318,7 @@ TRN_API int trn_plan_groups(const trn_topology *net, const trn_plan *plan, unsig
         *count = trni_plan_place_count(&place, axes);
         return net->chips / *count;
     }
-    int *room = (int *)malloc((size_t)trni_plan_place_capacity(net) * sizeof *room);
-    if (!room) return 0;
-    trni_plan_place_groups(&place, axes, room, count, &groups);
-    memcpy(chips, room, (size_t)net->chips * sizeof *room);
-    free(room);
+    trni_plan_place_groups(&place, axes, chips, count, &groups);
     return groups;
 }
 

@@ -134,10 +134,9 @@ static const groups *groups_of(writer *w, unsigned axes)
     groups *g = &w->group[axes];
     const int chips = w->job->net.chips;
     if (g->chips) return g;
-    g->chips = app_memory((size_t)chips, sizeof *g->chips);
+    g->chips = app_memory(2 * (size_t)chips, sizeof *g->chips);
     g->of = app_memory((size_t)chips, sizeof *g->of);
     g->groups = trn_plan_groups(&w->job->net, w->plan, axes, g->chips, &g->count);
-    if (!g->groups) (void)app_worked(TRN_ENOSPC, NULL); /* the plan's degrees are right: memory is short */
     for (int i = 0; i < chips; i++) g->of[g->chips[i]] = i / g->count;
     g->first = w->named + 1;
     if (g->count < chips) w->named += g->groups;

@@ -86,13 +86,13 @@ class Verdicts(unittest.TestCase):
         return found
 
     def test_what_is_right_is_right(self):
-        for answer in self.verdicts(some(oracle_cases.right(), 5), True):
+        for answer in self.verdicts(some(oracle_cases.right(), 9), True):
             self.assertLess(answer["distance"]["of_bound"], 1.0)
             self.assertGreaterEqual(answer["time_us"], answer["bound_us"])
             self.assertIn("seccomp", answer["sandbox"])
 
     def test_what_is_wrong_is_wrong(self):
-        for answer in self.verdicts(some(oracle_cases.wrong(), 7) + list(oracle_cases.wrong())[-2:], False):
+        for answer in self.verdicts(some(oracle_cases.wrong(), 13) + list(oracle_cases.wrong())[-2:], False):
             if answer["legal"]:
                 self.assertEqual(len(answer["where"]["index"]), 2)
                 self.assertGreater(answer["where"]["line"], 0)
@@ -108,7 +108,7 @@ class Verdicts(unittest.TestCase):
             self.assertIn(words, " ".join(found[name]["suggest"]), name)
 
     def test_hostile_programs_answer_and_the_next_request_is_as_ever(self):
-        hostile = some(oracle_cases.hostile(), 3)
+        hostile = some(oracle_cases.hostile(), 6)
         good = oracle_cases.request("softmax", 50)
         other = [good | {"id": n, "arguments": oracle_cases.KERNELS["softmax"][2](50 + n)} for n in range(len(hostile))]
         found = answers([case for pair in zip(hostile, other) for case in pair])
