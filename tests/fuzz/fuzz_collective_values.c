@@ -1,7 +1,7 @@
 /* fuzz_collective_values.c - collectives that compute, against messages between one buffer for each rank.
  * SPDX-License-Identifier: MIT
  *
- *     fuzz_collective_values [count] [seed]   default: 1000 collectives, 100000 with TRN_TEST_LEVEL=2; seed 1
+ *     fuzz_collective_values [count] [seed]   default: 600 collectives, 100000 with TRN_TEST_LEVEL=2; seed 1
  *
  * Networks of all kinds, groups that are boxes or any chips in any order, all operations, algorithms, formats of views,
  * wire and sums, all roundings, any number of random bits, granules, counts, roots and targets; views with gaps,
@@ -252,7 +252,7 @@ static void one_case(problem *p)
 
 int main(int argc, char **argv)
 {
-    fuzzing_start(argc, argv, 1000, 100000);
+    fuzzing_start(argc, argv, 600, 100000);
     while (fuzzing_next(&rng)) one_case(&now);
     print_tally(fuzzing_end());
     return 0;
