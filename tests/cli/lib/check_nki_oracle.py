@@ -177,6 +177,22 @@ def kernel(x):
         both, ten, alone = answers([case | {"lnc": 2, "arguments": [{"shape": [256, 32]}]}, case | {"grid": [10]}, case])
         self.assertEqual((both["right"], ten["right"], alone["legal"]), (True, True, False))
 
+    def test_a_whole_number_that_is_off_by_one_is_wrong(self):
+        text = """import nki, nki.isa as nisa, nki.language as nl
+@nki.jit
+def kernel(x):
+    t, w = nl.ndarray(x.shape, nl.float32), nl.ndarray(x.shape, nl.int32)
+    out = nl.ndarray(x.shape, nl.int32, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=t, src=x)
+    nisa.tensor_scalar(dst=w, data=t, op0=nl.multiply, operand0=3.0, op1=nl.add, operand1=1.0)
+    nisa.dma_copy(dst=out, src=w)
+    return out
+"""
+        case = {"source": text, "arguments": [{"shape": [128, 8], "distribution": "arange"}],
+                "reference": {"source": "def f(x): return 3 * x + 1"}}
+        same, other = answers([case, case | {"source": text.replace("operand1=1.0", "operand1=2.0")}])
+        self.assertEqual((same["right"], other["right"]), (True, False))
+
     def test_a_kernel_that_writes_its_arguments(self):
         text = EXP["source"].replace("def kernel(x):", "def kernel(x, out):").replace(
             "t, out = nl.ndarray(x.shape, x.dtype), nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)",

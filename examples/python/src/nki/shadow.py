@@ -141,8 +141,9 @@ def _view(flat: Array, begin: int, shape: Sequence[int], steps: Sequence[int]) -
 def rounding(error: Error, source: int, name: str, exact: Array, random: bool = False) -> Error:
     """One rounding to this format of numbers that are about `exact`: half a step at most and evenly spread, or a whole
     one, drawn."""
-    step = spacing(name, exact)
-    step = np.where(np.isfinite(exact), step, 0)
+    step = np.where(np.isfinite(exact), spacing(name, exact), 0)
+    if name not in FORMATS:
+        step = np.where(exact == np.rint(exact), 0, step)  # a whole number is not rounded
     return error.add_local(source, step if random else step / 2, step * step / (6 if random else 12))
 
 

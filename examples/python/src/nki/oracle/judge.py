@@ -143,8 +143,8 @@ _WORDS = {
 
 
 def _share(off: Array, allowed: Array) -> Array:
-    """Off by so much of what is allowed; 0 where nothing is off."""
-    return np.where(off > 0, off / np.where(allowed > 0, allowed, 5e-324), 0)
+    """Off by so much of what is allowed; 0 where nothing is off, or where anything is allowed."""
+    return np.where((off > 0) & np.isfinite(allowed), off / np.where(allowed > 0, allowed, 5e-324), 0)
 
 
 def _relative(x: Array, want: Array) -> float:
