@@ -218,6 +218,19 @@ def kernel(x):
         self.assertEqual((again["id"], "cached" in other), (7, False))
         self.assertEqual([first.get("cached"), again.get("cached")].count(True), 1)  # whichever came first
 
+    def test_a_file_that_is_too_long_is_not_cut(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kernel = os.path.join(folder, "k.py")
+            with open(kernel, "w", encoding="utf-8") as file:
+                file.write(EXP["source"] + "#" * (1 << 20))
+            answer = answers([{k: v for k, v in EXP.items() if k != "source"} | {"file": kernel}])[0]
+        self.assertIn("at most 1048576 characters", answer["error"]["sentence"])
+
+    def test_what_was_stopped_is_not_remembered(self):
+        case = EXP | {"source": EXP["source"].replace("    return out", "    while True: pass"), "limits": {"seconds": 0.2}}
+        for answer in answers([case, case]) + answers([case]):
+            self.assertEqual((answer["right"], answer["error"]["of"], "cached" in answer), (None, "limits", False))
+
     def test_variants_are_ranked(self):
         slow = EXP["source"].replace("    nisa.activation", "    nisa.tensor_copy(dst=t, src=t)\n    nisa.activation")
         wrong = EXP["source"].replace("nl.exp", "nl.tanh")

@@ -42,14 +42,15 @@ def refused(sentence: str, of: str, **more: Any) -> Answer:
 
 
 class Oracle:
-    """answer(request), of requests that the schema has passed and whose files are read (read())."""
+    """answer(request), of requests that the schema has passed and whose files are read (service.read). An answer is
+    lasting unless something was stopped for its time: that might end another time."""
 
     def __init__(self, sandbox: Sandbox) -> None:
-        self.sandbox = sandbox
+        self.sandbox, self.late = sandbox, False
         self.references: OrderedDict[str, tuple[list[str], list[NDArray[Any]]]] = OrderedDict()
 
     def answer(self, request: dict[str, Any]) -> Answer:
-        began = time.monotonic()
+        began, self.late = time.monotonic(), False
         try:
             arguments = inputs.made(request.get("arguments", []))
             several = "variants" in request
@@ -58,7 +59,8 @@ class Oracle:
             made = refused(str(trouble), "request")
         except Refused as trouble:
             made = refused("", "") | {"error": trouble.error}
-        return made | {"seconds": round(time.monotonic() - began, 4), "sandbox": self.sandbox.layers}
+        return made | {"seconds": round(time.monotonic() - began, 4), "sandbox": self.sandbox.layers,
+                       "lasting": not self.late}
 
     def _several(self, request: dict[str, Any], arguments: list[Any]) -> Answer:
         """Variants of a kernel, ranked; the reference runs once."""
@@ -77,6 +79,7 @@ class Oracle:
             header, arrays = self.sandbox.run(of, arguments, limits.get("seconds", _SECONDS),
                                               limits.get("bytes", _BYTES))
         except Stopped as trouble:
+            self.late = self.late or trouble.late
             raise Refused({"sentence": f"the {of} was stopped: {trouble}", "of": "limits" if trouble.late else of,
                            "file": name}) from None
         if "error" in header:
@@ -106,20 +109,24 @@ class Oracle:
         text = {name: said[name] for name in ("source", "name", "entry") if name in said}
         return self._run("kernel", (text, inputs.packed(arguments), given, asked, how), request, said["name"])
 
+    def _ran(self, said: dict[str, Any], request: dict[str, Any], arguments: list[Any], asked: str | None,
+             plain: str) -> tuple[dict[str, Any], list[Any], str]:
+        """Followed, or plainly where there is a reason for that; the reason may be that following it took too long."""
+        if not plain:
+            try:
+                return (*self._kernel(said, request, arguments, asked, "followed"), "")
+            except Refused as trouble:
+                if trouble.error["of"] != "limits":
+                    raise
+                plain = f"following its roundings stopped: {trouble.error['sentence'].partition(': ')[2]}"
+        return (*self._kernel(said, request, arguments, asked, "plain"), plain)
+
     def _one(self, said: dict[str, Any], request: dict[str, Any], arguments: list[Any]) -> Answer:
         formats, wanted = self._reference(request, arguments) if "reference" in request else ([], None)
         asked = judge.asked(request.get("precision"), inputs.formats(arguments), formats)
         plain = "there is no reference" if wanted is None else _RANKS if "ranks" in request else ""
         try:
-            if not plain:
-                try:
-                    header, arrays = self._kernel(said, request, arguments, asked, "followed")
-                except Refused as trouble:
-                    if trouble.error["of"] != "limits":
-                        raise
-                    plain = f"following its roundings stopped: {trouble.error['sentence'].partition(': ')[2]}"
-            if plain:
-                header, arrays = self._kernel(said, request, arguments, asked, "plain")
+            header, arrays, plain = self._ran(said, request, arguments, asked, plain)
         except Refused as trouble:
             legal = False if trouble.error["of"] == "kernel" else None
             return {"version": VERSION, "legal": legal, "right": legal, "error": trouble.error}

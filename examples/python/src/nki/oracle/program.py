@@ -4,6 +4,10 @@ SPDX-License-Identifier: MIT
 """
 from __future__ import annotations
 
+import ctypes
+import gc
+import importlib
+import json
 import linecache
 import sys
 import types
@@ -28,16 +32,12 @@ PRELOADED = ("abc collections contextlib copy dataclasses enum functools inspect
 
 def preload() -> None:
     """What is not installed is left out."""
-    import importlib
     for name in PRELOADED:
         try:
             importlib.import_module(name)
         except ImportError:
             pass
-    import ctypes
-    import gc
-
-    import trnmath
+    import trnmath  # here: it looks for its library
     hide_numbers()
     trnmath.tolerance(np.ones((1, 1), np.float32), np.ones((1, 1), np.float32))  # loads its library
     gc.collect()
@@ -173,7 +173,6 @@ def _engines(report: Report, traced: bool) -> dict[str, Any]:
     made: dict[str, Any] = {name: {"busy": round(share, 4)} for name, share in busy.items()}
     if not traced or not report._traces:
         return made
-    import json
     events = json.loads(report._traces[0])["traceEvents"]
     names = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
     for name, engine in made.items():

@@ -45,7 +45,7 @@ class Stopped(Exception):
 
 def packed(header: dict[str, Any], arrays: Arrays) -> bytes:
     """What a child sends: JSON, then the arrays' bytes, whose formats and shapes it tells."""
-    whole = [np.array(a, order="C", copy=False) for a in arrays]
+    whole = [np.asarray(a, order="C") for a in arrays]
     text = json.dumps(header | {"arrays": [[a.dtype.str, list(a.shape)] for a in whole]}).encode()
     return b"".join([struct.pack("<Q", len(text)), text, *(a.tobytes() for a in whole)])
 

@@ -21,6 +21,7 @@ from .answers import Answer, refused
 from .schema import Malformed
 
 LONGEST = 1 << 24  # bytes of a request
+_LONGEST_TEXT = 1 << 20  # characters of a program, in a file as in the schema
 _REMEMBERED = 4096  # answers
 
 
@@ -75,9 +76,11 @@ def _with_text(said: dict[str, Any], name: str, where: str) -> None:
         return
     try:
         with open(path, encoding="utf-8") as file:
-            said["source"] = file.read(1 << 20)
+            said["source"] = file.read(_LONGEST_TEXT + 1)
     except (OSError, ValueError) as trouble:
         raise Malformed(f"{path}: {getattr(trouble, 'strerror', None) or 'it is no text'}") from None
+    if len(said["source"]) > _LONGEST_TEXT:
+        raise Malformed(f"{path}: a program has at most {_LONGEST_TEXT} characters")
 
 
 def _paths(arguments: Any) -> list[str]:
@@ -153,9 +156,6 @@ class Pool:
         return None if known is None else known | {"cached": True}
 
     def _keep(self, key: str, made: Answer) -> None:
-        """All answers but of what was stopped: it might end another time."""
-        if made.get("error", {}).get("of") in ("limits", "oracle"):
-            return
         with self.lock:
             self.known[key] = made
             while len(self.known) > _REMEMBERED:
@@ -171,7 +171,8 @@ class Pool:
             if not said:
                 raise BrokenPipeError
             made: Answer = json.loads(said)
-            self._keep(key, made)
+            if made.pop("lasting", False):
+                self._keep(key, made)
             return made
         except OSError:
             worker.end()
