@@ -3,48 +3,8 @@
  */
 #include "trnmath_flat.h"
 
-#include <limits.h>
-#include <stdarg.h>
-
-#include <trnmath/trnmath.h>
-
-/* ---- sentences ---- */
-
-/* As much of a text as there is room for. */
-static void copy_text(char *to, size_t capacity, const char *from)
-{
-    const char *const end = (const char *)memchr(from, 0, capacity);
-    const size_t length = end ? (size_t)(end - from) : capacity - 1;
-    memcpy(to, from, length);
-    to[length] = 0;
-}
-
-__attribute__((format(printf, 3, 4))) static trn_status failed(trn_error *error, trn_status status, const char *format,
-                                                               ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(error->text, sizeof error->text, format, list);
-    va_end(list);
-    error->status = status;
-    return status;
-}
-
-/* One line, whatever names the sentence quotes. */
-static int told(char *why, trn_status status, const char *text)
-{
-    if (!why) return (int)status;
-    copy_text(why, TRNMATH_WHY, text);
-    for (; *why; why++)
-        if ((unsigned char)*why < ' ') *why = '?';
-    return (int)status;
-}
-
-static int done(char *why, trn_status status, const trn_error *error)
-{
-    if (status == TRN_OK) return TRN_OK;
-    return told(why, status, error->text[0] ? error->text : trn_status_text(status));
-}
+#include "flat_plan.h"
+#include "flat_tables.h"
 
 /* What is too large for an int must not look like something that is not. */
 static int narrowed(int64_t n) { return n > INT_MAX ? INT_MAX : n < INT_MIN ? INT_MIN : (int)n; }
@@ -246,6 +206,28 @@ int trnmath_mx_dequantize(const trnmath_view *dst, const trnmath_view *src, cons
     return done(why, status, &error);
 }
 
+int trnmath_mx_sbuf(const trnmath_view *words, const trnmath_view *scale_tile, const trnmath_view *codes,
+                    const trnmath_view *scales, int64_t scale_offset, int64_t slot_distance, int64_t from, char *why)
+{
+    trn_error error = { TRN_OK, "" };
+    const trn_mx_sbuf_args args = { .words = tensor(words),
+                                    .codes = tensor(codes),
+                                    .scale_tile = tensor(scale_tile),
+                                    .scales = tensor(scales),
+                                    .scale_offset = narrowed(scale_offset),
+                                    .slot_distance = narrowed(slot_distance),
+                                    .error = &error };
+    return done(why, from ? trn_mx_from_sbuf(&args) : trn_mx_to_sbuf(&args), &error);
+}
+
+int trnmath_mx_fp4_to_fp8(const trnmath_view *dst, const trnmath_view *src, const uint8_t *map, char *why)
+{
+    trn_error error = { TRN_OK, "" };
+    const trn_status status =
+        trn_mx_fp4_to_fp8(&(trn_mx_fp4_args){ .dst = tensor(dst), .src = tensor(src), .map = map, .error = &error });
+    return done(why, status, &error);
+}
+
 /* ---- sparse ---- */
 
 /* What does not fit into an int is no pattern either. */
@@ -266,6 +248,18 @@ int trnmath_sparse_pack(const trnmath_view *values, const trnmath_view *tags, co
                                                                        .pattern = pattern(m, n),
                                                                        .prune = prune != 0,
                                                                        .error = &error });
+    return done(why, status, &error);
+}
+
+int trnmath_sparse_unpack(const trnmath_view *dst, const trnmath_view *values, const trnmath_view *tags, int64_t m,
+                          int64_t n, char *why)
+{
+    trn_error error = { TRN_OK, "" };
+    const trn_status status = trn_sparse_unpack(&(trn_sparse_unpack_args){ .dst = tensor(dst),
+                                                                           .values = tensor(values),
+                                                                           .tags = tensor(tags),
+                                                                           .pattern = pattern(m, n),
+                                                                           .error = &error });
     return done(why, status, &error);
 }
 
@@ -292,35 +286,52 @@ int trnmath_sparse_matmul(const trnmath_view *dst, const trnmath_view *values, c
 
 /* ---- what is assumed ---- */
 
-typedef struct page {
-    char *text;
-    size_t room, used;
-} page;
-
-static void add_line(void *user, const char *line)
-{
-    page *p = user;
-    const size_t length = strlen(line);
-    if (p->used + length + 2 <= p->room) {
-        memcpy(p->text + p->used, line, length);
-        memcpy(p->text + p->used + length, "\n", 2);
-    }
-    p->used += length + 1;
-}
-
 int trnmath_explain(const char *numerics, char *lines, size_t lines_room, char *why)
 {
     trn_error error = { TRN_OK, "" };
     trn_numerics n;
-    page p = { lines, lines_room, 0 };
+    sheet s = { 0 };
     if (!lines) return told(why, TRN_EINVAL, "lines is null");
     const trn_status status = trn_numerics_read(&n, numerics ? numerics : "", &error);
-    if (status != TRN_OK) return done(why, status, &error);
-    trn_numerics_explain(&n, add_line, &p);
-    return p.used < lines_room ? TRN_OK : told(why, TRN_ENOSPC, "the lines do not fit");
+    if (status == TRN_OK) trn_numerics_explain(&n, add_line, &s);
+    return give(&s, status, &error, lines, lines_room, why);
 }
 
-/* ---- many chips ---- */
+/* ---- what there is ---- */
+
+static const table tables[] = { { "formats", write_formats },
+                                { "generations", write_generations },
+                                { "systems", write_systems },
+                                { "rates", write_rates },
+                                { "spec", write_spec },
+                                { "alternatives", write_alternatives },
+                                { "instructions", write_instructions },
+                                { "rules", write_rules },
+                                { "activations", write_activations },
+                                { "presets", write_presets },
+                                { "collectives", write_collectives },
+                                { "algorithms", write_algorithms },
+                                { "roundings", write_roundings },
+                                { "engines", write_engines },
+                                { "parts", write_parts },
+                                { "model_fields", write_model_fields },
+                                { "job_fields", write_job_fields },
+                                { "assumptions", write_assumptions } };
+
+int trnmath_table(const char *name, const char *of, char *lines, size_t lines_room, char *why)
+{
+    trn_error error = { TRN_OK, "" };
+    sheet s = { 0 };
+    size_t i = 0;
+    if (!lines) return told(why, TRN_EINVAL, "lines is null");
+    while (i < COUNT(tables) && (!name || strcmp(name, tables[i].name) != 0)) i++;
+    const trn_status status = i < COUNT(tables)
+                                  ? tables[i].write(&s, of, &error)
+                                  : failed(&error, TRN_EINVAL, "there is no table \"%.60s\"", name ? name : "");
+    return give(&s, status, &error, lines, lines_room, why);
+}
+
+/* ---- plans ---- */
 
 static trn_status find_system(const char *name, trn_topology *net, trn_error *error)
 {
@@ -329,6 +340,28 @@ static trn_status find_system(const char *name, trn_topology *net, trn_error *er
     *net = trn_topology_of(system);
     return TRN_OK;
 }
+
+int trnmath_plans(const char *system, const char *model, const char *job, int64_t most, char *lines, size_t lines_room,
+                  char *why)
+{
+    trn_topology net;
+    trn_error error = { TRN_OK, "" };
+    trn_model m;
+    sheet s = { 0 };
+    trn_plan_args args = { .model = &m, .net = &net, .error = &error };
+    memset(&m, 0, sizeof m);
+    copy_text(m.name, sizeof m.name, "the model");
+    if (!lines) return told(why, TRN_EINVAL, "lines is null");
+    if (most < 1 || most > PLANS_MOST) return told(why, TRN_EINVAL, "most is not 1 to 20000");
+    trn_status status = find_system(system, &net, &error);
+    if (status == TRN_OK)
+        status = read_fields(model, &(field_set){ model_field, MODEL_FIELDS, &m }, 1, "the model", &error);
+    if (status == TRN_OK) status = read_job(job, &args, &error);
+    if (status == TRN_OK) status = write_plans(&s, &args, most, &error);
+    return give(&s, status, &error, lines, lines_room, why);
+}
+
+/* ---- many chips ---- */
 
 /* chips: room for the group when the caller named none of its chips but a count. */
 static trn_status find_collective(const trnmath_collective_ask *ask, trn_topology *net, int *chips,

@@ -67,15 +67,42 @@ TRNMATH_API int trnmath_mx_quantize(const trnmath_view *dst, const trnmath_view 
                                     const char *rule, int64_t axis, const trnmath_options *options, char *why);
 TRNMATH_API int trnmath_mx_dequantize(const trnmath_view *dst, const trnmath_view *src, const trnmath_view *src_scale,
                                       int64_t axis, char *why);
+/* MXFP codes [K, M] and scales [K/32, M] as Trainium3's SBUF holds them: words [K/4, M], uint32 (of FP4 uint16), and
+ * scale_tile [rows, M] with its scales in rows scale_offset (0, 4, 8, 12) and so on of each quadrant; slot_distance: how
+ * far apart in k the four slots of a word are, 0 = 1. from: the other way. Either pair may be null. */
+TRNMATH_API int trnmath_mx_sbuf(const trnmath_view *words, const trnmath_view *scale_tile, const trnmath_view *codes,
+                                const trnmath_view *scales, int64_t scale_offset, int64_t slot_distance, int64_t from,
+                                char *why);
+/* dst[i] = map[src[i]]: FP4 codes as the FP8 codes that the multiplier sees; map: 16 codes, null = the same values */
+TRNMATH_API int trnmath_mx_fp4_to_fp8(const trnmath_view *dst, const trnmath_view *src, const uint8_t *map, char *why);
 /* m of n: values [M, K m/n] and tags (uint8) of src [M, K]; prune: keep the largest instead of refusing more than m */
 TRNMATH_API int trnmath_sparse_pack(const trnmath_view *values, const trnmath_view *tags, const trnmath_view *src,
                                     int64_t m, int64_t n, int64_t prune, char *why);
+/* The inverse: dst [M, K]; what was not stored is +0. */
+TRNMATH_API int trnmath_sparse_unpack(const trnmath_view *dst, const trnmath_view *values, const trnmath_view *tags,
+                                      int64_t m, int64_t n, char *why);
 TRNMATH_API int trnmath_sparse_matmul(const trnmath_view *dst, const trnmath_view *values, const trnmath_view *tags,
                                       const trnmath_view *b, int64_t m, int64_t n, const trnmath_options *options,
                                       char *why);
 
 /* A line of text for every field of the numerics ("" or null: the defaults): value, default, alternatives, source. */
 TRNMATH_API int trnmath_explain(const char *numerics, char *lines, size_t lines_room, char *why);
+
+/* What there is, as lines of cells with tabs between. The first line names the columns: "name:text", ":integer",
+ * ":number" or ":flag" (1 or 0); then comes a line for each row. An empty cell: there is no such number. Tables:
+ *     formats, generations, systems, alternatives, instructions, rules, activations, presets, collectives, algorithms,
+ *     roundings, engines, parts, model_fields, job_fields, assumptions
+ *     rates, spec     of a system, `of`
+ * Units stand in the names of the columns, or in one of their own. TRN_ENOSPC: lines_room is too small (256 KiB is
+ * enough for each). On failure nothing is written. */
+TRNMATH_API int trnmath_table(const char *table, const char *of, char *lines, size_t lines_room, char *why);
+
+/* How to spread a transformer over the chips of a system: the best `most` (1 to 20000) ways in such a table, those that
+ * cannot be, with the reason, last. model: "layers=32,hidden=4096,heads=32,...", the fields of trn_model (table
+ * model_fields). job: "job=train,batch=64,sequence=8192,tp=16,weights=float8_e4m3": job_fields and assumptions; a
+ * degree that is given is not searched. Lines of about 2 KiB each. */
+TRNMATH_API int trnmath_plans(const char *system, const char *model, const char *job, int64_t most, char *lines,
+                              size_t lines_room, char *why);
 
 /* A collective: who takes part, and how. Rank r is on chips[r / ranks_per_chip]. */
 typedef struct trnmath_collective_ask {
