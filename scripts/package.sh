@@ -173,15 +173,13 @@ Models for shardplan are in /usr/share/trnmath/models."
 to=$stage/python3-trnmath
 module=$to/usr/lib/python3/dist-packages/trnmath
 strip_into "$build/libtrnmath_flat.so" "$module/libtrnmath_flat.so" 644
-sed '1{/^#!/d}' "$root/examples/python/src/trnmath.py" >"$module/__init__.py"
-cp "$root/examples/python/src/trnmath.pyi" "$module/__init__.pyi"
-: >"$module/py.typed"
-printf 'from trnmath import _demonstration\n\n_demonstration()\n' >"$module/__main__.py"
-put 644 "$to/usr/share/doc/python3-trnmath/examples" "$root"/examples/python/ext/trnmath_flat.[hc]
+cp "$root"/examples/python/src/trnmath/*.py "$root/examples/python/src/trnmath/py.typed" "$module/"
+put 644 "$to/usr/share/doc/python3-trnmath/examples" "$root"/examples/python/ext/trnmath_flat.[hc] \
+    "$root"/examples/python/ext/flat_*.h
 wrap python3-trnmath "$architecture" python "Depends: $(needs "$module/libtrnmath_flat.so"), python3, python3-numpy" \
     "Trainium's numbers on NumPy arrays" "$about
-This is the Python module: conversions, products, activations, block scaling
-and collectives on NumPy arrays, without a copy."
+This is the Python module: conversions, products, activations, block scaling,
+sparsity, collectives and plans on NumPy arrays, without a copy."
 
 for file in "$packages"/*.deb; do say "built ${file#"$root"/}, $(wc -c <"$file") bytes"; done
 $check || exit 0

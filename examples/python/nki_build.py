@@ -1,7 +1,7 @@
 """Builds trnmath for Python: an in-tree PEP 517 backend that needs a C compiler, and nothing else.
 
     pip install examples/python          a wheel, compiled for this interpreter and machine
-    python3 nki_build.py                 both libraries in src/, beside the sources
+    python3 nki_build.py                 both libraries in src/, in their packages
     python3 nki_build.py DIRECTORY       a wheel there
 
 It compiles libtrnmath_flat.so, which the module trnmath loads, and nki/_core, NKI's front door. CC and CFLAGS are
@@ -101,6 +101,7 @@ def with_openmp(config_settings: Settings = None) -> bool:
 # ---- other packages' names ----
 
 FRONTS = ("nki", "neuronxcc")
+FLAT = f"{NAME}/libtrnmath_flat.so"
 
 
 def _owner(place: str, front: str) -> str | None:
@@ -129,15 +130,16 @@ def refuse_others(config_settings: Settings = None) -> None:
 
 
 def build(folder: str | pathlib.Path, openmp: bool = True) -> None:
-    """libtrnmath_flat.so and nki/_core in this folder."""
+    """trnmath/libtrnmath_flat.so and nki/_core in this folder."""
     folder = pathlib.Path(folder)
-    (folder / "nki").mkdir(parents=True, exist_ok=True)
+    for package in ("nki", NAME):
+        (folder / package).mkdir(parents=True, exist_ok=True)
     python = sysconfig.get_paths()["include"]
     if not (pathlib.Path(python) / "Python.h").is_file():
         raise SystemExit(f"Python.h is not in {python} (Debian: python3-dev)")
     soname = f"-Wl,-soname,libtrnmath_flat.so.{version().rsplit('.', 1)[0]}"
     with concurrent.futures.ThreadPoolExecutor(2) as both:
-        for one in (both.submit(_cc, EXT / "trnmath_flat.c", folder / "libtrnmath_flat.so", openmp, soname),
+        for one in (both.submit(_cc, EXT / "trnmath_flat.c", folder / FLAT, openmp, soname),
                     both.submit(_cc, EXT / "core.c", folder / extension(), openmp, f"-I{python}")):
             one.result()
 
@@ -164,8 +166,8 @@ def _metadata() -> str:
 
 def _sources() -> list[str]:
     """Python's files of every package, by their names in src/."""
-    found = ["trnmath.py", "trnmath.pyi", "trnmath_fronts.py"]
-    for package in FRONTS:
+    found = ["trnmath_fronts.py"]
+    for package in (NAME, *FRONTS):
         for path in sorted((SRC / package).rglob("*")):
             if path.suffix in (".py", ".pyi", ".json") or path.name == "py.typed":
                 found.append(path.relative_to(SRC).as_posix())
@@ -173,14 +175,8 @@ def _sources() -> list[str]:
 
 
 def _installed(name: str) -> str:
-    """Where a file of src/ lies in a wheel. The module is one file here, and there a package, whose types are
-    found by those who check types; the fronts are in it."""
-    if name.startswith(tuple(f"{front}/" for front in FRONTS)):
-        return f"trnmath/fronts/{name}"
-    return {"trnmath.py": "trnmath/__init__.py", "trnmath.pyi": "trnmath/__init__.pyi"}.get(name, name)
-
-
-MAIN = "from trnmath import _demonstration\n\n_demonstration()\n"
+    """Where a file of src/ lies in a wheel: the fronts in the package of trnmath."""
+    return f"{NAME}/fronts/{name}" if name.startswith(tuple(f"{front}/" for front in FRONTS)) else name
 
 
 def _licence() -> pathlib.Path:
@@ -225,15 +221,13 @@ def build_wheel(wheel_directory: str, config_settings: Settings = None,
     refuse_others(config_settings)
     with tempfile.TemporaryDirectory() as scratch:
         build(scratch, with_openmp(config_settings))
-        library, core = pathlib.Path(scratch) / "libtrnmath_flat.so", pathlib.Path(scratch) / extension()
+        library, core = pathlib.Path(scratch) / FLAT, pathlib.Path(scratch) / extension()
         wheel = _Wheel(wheel_directory, (library, core))
-        wheel.add(f"trnmath/{library.name}", library.read_bytes(), 0o755)
+        wheel.add(FLAT, library.read_bytes(), 0o755)
         wheel.add(_installed(extension()), core.read_bytes(), 0o755)
     for name in _sources():
         wheel.add(_installed(name), (SRC / name).read_bytes())
     wheel.add(f"{NAME}.pth", "import trnmath_fronts\n")
-    wheel.add("trnmath/__main__.py", MAIN)
-    wheel.add("trnmath/py.typed", "")
     return wheel.close()
 
 

@@ -123,8 +123,6 @@ print(trnmath.isa(), hashlib.md5(codes).hexdigest())' 2>&1)
 done
 ../venv/bin/python -m trnmath >../out 2>&1 && grep -q "^trnmath $version, " ../out ||
     fail "python -m trnmath: $(cat ../out)"
-../venv/bin/python "$root/tests/cli/lib/check_stub.py" trnmath "$site/trnmath/__init__.pyi" >../out 2>&1 ||
-    fail "the stub: $(tail -n 1 ../out)"
 for typed in trnmath trnmath/fronts/nki; do [ -f "$site/$typed/py.typed" ] || fail "$typed has no py.typed"; done
 ../venv/bin/python "$root/tests/cli/lib/check_overlap.py" >../out 2>&1 || fail "threads: $(tail -n 1 ../out)"
 unset PYTHONPATH

@@ -20,8 +20,8 @@ nm -D --defined-only "$library" | awk '{ print $NF }' | sort >got
 readelf -d "$library" | grep -q "soname: \[libtrnmath_flat.so.${version%.*}\]" ||
     fail "its soname is not libtrnmath_flat.so.${version%.*}"
 
-grep -q "\"libtrnmath_flat.so.${version%.*}\"" "$root/examples/python/src/trnmath.py" ||
-    fail "trnmath.py looks for the library of another version than $version"
+grep -q "\"libtrnmath_flat.so.${version%.*}\"" "$root/examples/python/src/trnmath/_library.py" ||
+    fail "the module looks for the library of another version than $version"
 
 # ---- C and C++ ----
 
@@ -75,7 +75,7 @@ for threads in 1 3; do
     grep -q '^Ran [1-9][0-9]* tests' log || fail "check_trnmath.py ran nothing: $(cat log)"
 done
 
-"$python" "$root/examples/python/src/trnmath.py" >out 2>err || fail "the demonstration: exit $?: $(cat err)"
+"$python" -m trnmath >out 2>err || fail "the demonstration: exit $?: $(cat err)"
 grep -q "^trnmath $version, kernels run as " out || fail "the demonstration does not tell the version: $(cat out)"
 grep -q 'float8_e4m3    nearest_even   31\.4' out ||
     fail "the demonstration's SQNR of float8_e4m3 is another: $(cat out)"
@@ -91,8 +91,10 @@ said=$(TRN_ISA=portable "$python" -c 'import trnmath; print(trnmath.__version__,
     fail 'the module does not tell its version and instruction set'
 TRNMATH_LIBRARY=$scratch/none.so "$python" -c 'import trnmath' 2>err && fail 'a library that is missing is no error'
 [ "$(grep -c '^ImportError: libtrnmath_flat.so cannot be loaded' err)" = 1 ] || fail "a missing library: $(cat err)"
-lines=$(wc -l <"$root/examples/python/src/trnmath.py")
-[ "$lines" -lt 330 ] || fail "trnmath.py has $lines lines; a module that one reads in a sitting has fewer than 330"
+for file in "$root"/examples/python/src/trnmath/*.py; do
+    lines=$(wc -l <"$file")
+    [ "$lines" -lt 330 ] || fail "$file has $lines lines; a module that one reads in a sitting has fewer than 330"
+done
 numpy=$("$python" -c 'import numpy; print("NumPy", numpy.__version__)')
 [ $failed = 0 ] && echo "python: the module, the shared object and $numpy agree"
 exit $failed

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Python's types: mypy runs clean over all modules that are installed, and those that only this tree has; the stub says
-# what trnmath.py has (at level 2 the extension's, too: nki_sugar.sh). No module imports one that imports it.
+# Python's types: mypy runs clean over all modules that are installed, and those that only this tree has (at level 2 the
+# extension says what its stub says, too: nki_sugar.sh). No module imports one that imports it.
 # Usage: tests/cli/types.sh DIRECTORY-OF-PROGRAMS, from tests/. mypy keeps what it knows in DIRECTORY-OF-PROGRAMS/mypy.
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
@@ -27,7 +27,7 @@ grep -qx 'a.b -> a.c -> a.b' said || fail "of a circle import_circles.py says: $
 
 # ---- types ----
 
-if ! command -v mypy >/dev/null || ! command -v stubtest >/dev/null; then
+if ! command -v mypy >/dev/null; then
     case " ${TRN_EXPECT_SKIPS:-} " in
     *" mypy "*) echo 'SKIP mypy: it is not installed (expected)' && exit $failed ;;
     esac
@@ -36,18 +36,6 @@ if ! command -v mypy >/dev/null || ! command -v stubtest >/dev/null; then
 fi
 cd "$folder" || exit 1
 mypy --python-executable "$python" --cache-dir "$cache" >"$scratch/said" 2>&1 &&
-    grep -q 'no issues found in [5-9][0-9] source files' "$scratch/said" || fail "mypy: $(tail -n 12 "$scratch/said")"
-mypy --python-executable "$python" --cache-dir "$cache" src/trnmath.py >"$scratch/said" 2>&1 ||
-    fail "mypy src/trnmath.py: $(tail -n 12 "$scratch/said")"
-
-# stubtest remembers nothing: it looks again where one of the two has changed.
-both=$(cat src/trnmath.py src/trnmath.pyi | cksum)
-if [ "$both" != "$(cat "$cache/agreed" 2>/dev/null)" ]; then
-    if PYTHONPATH=src stubtest --mypy-config-file pyproject.toml trnmath >"$scratch/said" 2>&1; then
-        echo "$both" >"$cache/agreed"
-    else
-        fail "trnmath.pyi is not what trnmath.py has: $(tail -n 12 "$scratch/said")"
-    fi
-fi
+    grep -Eq 'no issues found in (1[0-9]|[5-9])[0-9] source files' "$scratch/said" || fail "mypy: $(tail -n 12 "$scratch/said")"
 [ $failed = 0 ] && echo "types: $(mypy --version | cut -d' ' -f1,2) finds nothing, and no module imports its importer"
 exit $failed

@@ -1,4 +1,4 @@
-"""What examples/python/src/trnmath.py promises, against NumPy and Python's own arithmetic. Run by tests/cli/python.sh."""
+"""What examples/python/src/trnmath promises, against NumPy and Python's own arithmetic. Run by tests/cli/python.sh."""
 import ctypes
 import multiprocessing
 import threading
@@ -116,7 +116,7 @@ class Views(unittest.TestCase):
     def test_the_view_is_the_array(self):
         x = np.zeros((6, 8, 10), np.float32)
         for part in (x, x[1:5:2, :, 3], x.transpose(2, 0, 1), x[::3, 1::2, ::5], x.T):
-            view = trnmath._view("x", part)
+            view = trnmath._arrays.view("x", trnmath._arrays.operand("x", part))
             self.assertEqual(view.data, part.__array_interface__["data"][0])
             self.assertEqual(list(view.shape)[:part.ndim], list(part.shape))
             strides = list(view.stride)[:part.ndim]
