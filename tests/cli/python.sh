@@ -1,6 +1,6 @@
 #!/bin/sh
 # The shared object and the Python module as a user meets them: named by version, called from C, C++ and from Python
-# (lib/check_trnmath.py), and every refusal is one sentence.
+# (lib/check_trnmath.py, check_tables.py, check_dlpack.py, check_plots.py), and every refusal is one sentence.
 # Usage: tests/cli/python.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
@@ -13,7 +13,7 @@ program=$library
 # ---- the shared object: only what the header names, under a name with the version ----
 
 version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
-sed -n 's/^TRNMATH_API .*[ *]\(trnmath_[a-z_]*\)(.*/\1/p' "$root/examples/python/ext/trnmath_flat.h" | sort >want
+sed -n 's/^TRNMATH_API .*[ *]\(trnmath_[a-z_0-9]*\)(.*/\1/p' "$root/examples/python/ext/trnmath_flat.h" | sort >want
 nm -D --defined-only "$library" | awk '{ print $NF }' | sort >got
 [ -s want ] && cmp -s want got ||
     fail "libtrnmath_flat.so does not export what trnmath_flat.h names: $(comm -3 want got | tr '\n' ' ')"
@@ -73,6 +73,13 @@ for threads in 1 3; do
     OMP_NUM_THREADS=$threads "$python" "$root/tests/cli/lib/check_trnmath.py" >log 2>&1 ||
         fail "check_trnmath.py, $threads threads: $(tail -n 40 log)"
     grep -q '^Ran [1-9][0-9]* tests' log || fail "check_trnmath.py ran nothing: $(cat log)"
+done
+for check in tables dlpack plots; do
+    set --
+    [ $check != tables ] || [ ! -x "$programs/shardplan" ] ||
+        set -- "$programs/shardplan" "$root/examples/tools/shardplan/models"
+    "$python" "$root/tests/cli/lib/check_$check.py" "$@" >log 2>&1 || fail "check_$check.py: $(tail -n 40 log)"
+    grep -q '^Ran [1-9][0-9]* tests' log || fail "check_$check.py ran nothing: $(cat log)"
 done
 
 "$python" -m trnmath >out 2>err || fail "the demonstration: exit $?: $(cat err)"

@@ -281,7 +281,7 @@ static inline void check_arena(trn_status status, const trn_tensor *dst)
 
 /* ---- the tally and the loop ---- */
 
-enum { STATUSES = TRN_EIO + 1, MOST_CALLS = 12 };
+enum { STATUSES = TRN_EIO + 1, MOST_CALLS = 16 };
 static long tally[MOST_CALLS][STATUSES];
 
 static inline void count_status(int call, trn_status status)

@@ -25,8 +25,13 @@ typedef enum call {
     ACTIVATION,
     MX_QUANTIZE,
     MX_DEQUANTIZE,
+    MX_SBUF,
+    MX_FP4_TO_FP8,
     SPARSE_PACK,
+    SPARSE_UNPACK,
     SPARSE_MATMUL,
+    TABLE,
+    PLANS,
     COLLECTIVE_COST,
     COLLECTIVE,
     REDISTRIBUTE_COST,
@@ -424,9 +429,56 @@ static void fuzz_mx_dequantize(void)
     check_axis(axis, operands[0].t.rank, a.status);
 }
 
+/* What SBUF holds of codes and scales, or back; the results come first. */
+static void fuzz_mx_sbuf(void)
+{
+    static const int64_t offsets[] = { 0, 4, 8, 12 };
+    static const trn_format format[] = { TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F4_E2M1 };
+    const int64_t k = one_in(20) ? below(64) : 32 * below(4), columns = below(9);
+    const trn_format codes = format[below(3)];
+    const int back = one_in(2), word = back ? 2 : 0, code = 2 - word;
+    const int64_t rows = (k / 32 + 3) / 4 * 32 + (one_in(4) ? below(20) : 12);
+    int64_t offset = offsets[below(4)], distance = below(3);
+    for (int pair = 0; pair < 2; pair++) {
+        const bool words = pair * 2 == word;
+        add_2d(words ? codes == TRN_F4_E2M1 ? TRN_U16 : TRN_U32 : codes, words ? k / 4 : k, columns, 2 * pair,
+               pair == 1);
+        add_2d(one_in(2) ? TRN_F8_E8M0 : TRN_U8, words ? rows : k / 32, columns, 2 * pair + 1, pair == 1);
+    }
+    if (one_in(10)) *(one_in(2) ? &offset : &distance) = absurd_size();
+    answer a = { some_why(), 0 };
+    const int missing = one_in(5) ? below(2) : 2; /* codes, scales, or neither */
+    for (int i = 0; i < 4; i++) {
+        operands[i].optional = true;
+        if (i % 2 == missing) operands[i].t.rank = 0;
+    }
+    mutate_operands();
+    close_operands();
+    a.status = trnmath_mx_sbuf(operands[word].view, operands[word + 1].view, operands[code].view,
+                               operands[code + 1].view, offset, distance, back ? absurd_size() | 1 : 0, a.why);
+    finish(MX_SBUF, &a, 2);
+}
+
+static void fuzz_mx_fp4_to_fp8(void)
+{
+    static const trn_format format[] = { TRN_F8_E4M3FN, TRN_F8_E5M2, TRN_F8_E4M3 };
+    uint8_t map[16];
+    int64_t shape[TRN_MAX_RANK];
+    const int rank = some_rank(shape);
+    for (int i = 0; i < 16; i++) map[i] = (uint8_t)below(256);
+    add(format[below(3)], rank, shape, 0, false);
+    add(one_in(20) ? TRN_U8 : TRN_F4_E2M1, rank, shape, 2, true);
+    answer a = { some_why(), 0 };
+    mutate_operands();
+    close_operands();
+    a.status = trnmath_mx_fp4_to_fp8(operands[0].view, operands[1].view,
+                                     one_in(2) ? NULL : (const uint8_t *)own(map, sizeof map), a.why);
+    finish(MX_FP4_TO_FP8, &a, 1);
+}
+
 /* ---- sparse ---- */
 
-/* Packs, and multiplies with what was packed, if it was. */
+/* Packs, unpacks, and multiplies with what was packed, if it was. */
 static void fuzz_sparse(void)
 {
     static const int64_t known[][2] = { { 4, 16 }, { 4, 12 }, { 4, 8 }, { 2, 8 }, { 2, 4 }, { 1, 4 }, { 1, 2 } };
@@ -446,6 +498,16 @@ static void fuzz_sparse(void)
     finish(SPARSE_PACK, &a, 2);
 
     const operand values = operands[0], tags = operands[1];
+    used = 0;
+    add_2d(format, rows, windows * n_good, 2, false);
+    operands[used++] = values;
+    operands[used++] = tags;
+    a.why = some_why();
+    mutate_operands();
+    close_operands();
+    a.status = trnmath_sparse_unpack(operands[0].view, operands[1].view, operands[2].view, m, n, a.why);
+    finish(SPARSE_UNPACK, &a, 1);
+
     used = 0;
     add_2d(one_in(2) ? TRN_F32 : TRN_BF16, rows, columns, 2, false);
     operands[used++] = values;
@@ -613,6 +675,62 @@ static void fuzz_redistribute_cost(void)
     if (text && memcmp(text, steps, room) != 0) say("steps were written on failure");
 }
 
+/* ---- tables ---- */
+
+/* Lines that end, or untouched room. */
+static void check_lines(const char *lines, size_t room, int status)
+{
+    if (!lines) return;
+    if (status == TRN_OK && (!memchr(lines, 0, room) || strlen(lines) < 5 || !strchr(lines, '\n')))
+        say("a table has no line");
+    for (size_t i = 0; status != TRN_OK && i < room; i++)
+        if (lines[i] != '~') say("lines were written on failure");
+}
+
+static void fuzz_table(void)
+{
+    static const char *const names[] = { "formats",      "generations",  "systems",    "rates",       "spec",
+                                         "alternatives", "instructions", "rules",      "activations", "presets",
+                                         "collectives",  "algorithms",   "roundings",  "engines",     "parts",
+                                         "model_fields", "job_fields",   "assumptions" };
+    static char blank[1 << 16];
+    const size_t room = one_in(4) ? (size_t)below(3000) : sizeof blank;
+    memset(blank, '~', sizeof blank);
+    char *lines = one_in(60) ? NULL : (char *)own(blank, room);
+    answer a = { some_why(), 0 };
+    a.status = trnmath_table(SOME(names), SOME(systems), lines, room, a.why);
+    count_status(TABLE, (trn_status)a.status);
+    check_why(a.status, a.why);
+    check_lines(lines, room, a.status);
+}
+
+static void fuzz_plans(void)
+{
+    static const char *const models[] = {
+        "layers=2,hidden=64,heads=4,intermediate=128,vocab=100",
+        "layers=4,hidden=256,heads=8,kv_heads=2,experts=8,experts_per_token=2,moe_intermediate=64,vocab=1000",
+        "tables=2,hidden=16,longest=1,table_rows=100:200,table_lookups=1:3,dense_inputs=4,dense_widths=32:16,over_widths=8",
+        "layers=99999999999,hidden=-1,heads=0,vocab=1",
+        "bidirectional=1,layers=2,hidden=64,heads=4,intermediate=9,vocab=7"
+    };
+    static const char *const jobs[] = { "job=train,batch=16,sequence=128,tp=1,dp=1",
+                                        "job=decode,batch=4,sequence=256,kv=float8_e4m3,weights_bits=4.5,kv_pool=1",
+                                        "job=prefill,batch=1,sequence=64,lnc=1,spread=1.5,precision=fp32",
+                                        "batch=4611686018427387904,sequence=1,pp=64,experts_over=3",
+                                        "batch=1,sequence=1,max_pp=-5,microbatch=-1,zero=any,recompute=full" };
+    static char blank[1 << 16];
+    const size_t room = one_in(6) ? (size_t)below(3000) : sizeof blank;
+    const int64_t most = one_in(20) ? absurd_size() : 1 + below(10);
+    memset(blank, '~', sizeof blank);
+    char *lines = one_in(60) ? NULL : (char *)own(blank, room);
+    answer a = { some_why(), 0 };
+    a.status =
+        trnmath_plans(one_in(20) ? SOME(systems) : "trn1.2xlarge", SOME(models), SOME(jobs), most, lines, room, a.why);
+    count_status(PLANS, (trn_status)a.status);
+    check_why(a.status, a.why);
+    check_lines(lines, room, a.status);
+}
+
 /* ---- facts ---- */
 
 static void fuzz_facts(void)
@@ -627,10 +745,14 @@ static void fuzz_facts(void)
 
 /* ---- the loop ---- */
 
-static void (*const turns[])(void) = {
-    fuzz_convert, fuzz_matmul,          fuzz_tolerance,  fuzz_activation,        fuzz_mx_quantize, fuzz_mx_dequantize,
-    fuzz_sparse,  fuzz_collective_cost, fuzz_collective, fuzz_redistribute_cost, fuzz_facts
-};
+static void (*const turns[])(void) = { fuzz_convert,     fuzz_matmul,
+                                       fuzz_tolerance,   fuzz_activation,
+                                       fuzz_mx_quantize, fuzz_mx_dequantize,
+                                       fuzz_mx_sbuf,     fuzz_mx_fp4_to_fp8,
+                                       fuzz_table,       fuzz_plans,
+                                       fuzz_sparse,      fuzz_collective_cost,
+                                       fuzz_collective,  fuzz_redistribute_cost,
+                                       fuzz_facts };
 enum { TURNS = sizeof turns / sizeof turns[0] };
 
 static void take_turn(void)
@@ -657,9 +779,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 #else
 
 static const char *const call_name[CALLS] = {
-    "trnmath_convert",         "trnmath_matmul",        "trnmath_tolerance",        "trnmath_activation",
-    "trnmath_mx_quantize",     "trnmath_mx_dequantize", "trnmath_sparse_pack",      "trnmath_sparse_matmul",
-    "trnmath_collective_cost", "trnmath_collective",    "trnmath_redistribute_cost"
+    "trnmath_convert",     "trnmath_matmul",          "trnmath_tolerance",     "trnmath_activation",
+    "trnmath_mx_quantize", "trnmath_mx_dequantize",   "trnmath_mx_sbuf",       "trnmath_mx_fp4_to_fp8",
+    "trnmath_sparse_pack", "trnmath_sparse_unpack",   "trnmath_sparse_matmul", "trnmath_table",
+    "trnmath_plans",       "trnmath_collective_cost", "trnmath_collective",    "trnmath_redistribute_cost"
 };
 
 int main(int argc, char **argv)

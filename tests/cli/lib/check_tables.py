@@ -1,5 +1,6 @@
 """What trnmath tells in Python, against the headers, NumPy, published totals and shardplan; sparsity, MX in SBUF, and
 bad arguments. Usage: check_tables.py [SHARDPLAN [MODELS]]. Run by tests/cli/python.sh."""
+import ast
 import csv
 import inspect
 import io
@@ -76,9 +77,10 @@ class Facts(unittest.TestCase):
 
     def test_instructions_are_nkis(self):
         rows = trnmath.instructions()
-        from nki import isa
+        front = ast.parse((HEADERS.parent / "examples/python/src/nki/isa.py").read_text(encoding="utf-8"))
+        have = {f.name: [a.arg for a in f.args.args] for f in front.body if isinstance(f, ast.FunctionDef)}
         for row in rows:
-            given = [a for a in inspect.signature(getattr(isa, row["name"])).parameters if a not in ("name", "more")]
+            given = [a for a in have[row["name"]] if a != "name"]
             self.assertEqual([a.split("=")[0].strip() for a in row["arguments"].split(", ") if a], given, row["name"])
         self.assertEqual(len(rows), 52)
 
@@ -221,7 +223,7 @@ class Errors(unittest.TestCase):
                 ("codes and scales: expected two axes each, not 2 and 1", trnmath.mx_to_sbuf, codes, codes[0]),
                 ("table: expected 16 codes of 0 to 255", trnmath.mx_fp4_to_fp8, (codes, "float4_e2m1fn"),
                  "float8_e5m2", [1]),
-                ("scale: expected a number, not str", trnmath.activation, x, "exp", None, None, "2"[:0] or "two"),
+                ("scale: expected a number, not str", trnmath.activation, x, "exp", None, None, "two"),
                 ("nbytes: 9223372036854775808 does not fit 64 bits", trnmath.collective_cost, "all_reduce", 2**63),
                 ("chips: a chip's number does not fit 32 bits", trnmath.collective_cost, "all_reduce", 1,
                  "trn2.48xlarge", None, [2**31]),
