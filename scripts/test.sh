@@ -74,7 +74,7 @@ say 'stage 2 of 4: packages'
 packages='gcc g++ cmake make pkgconf libcmocka-dev libmpfr-dev libcjson-dev zlib1g-dev libpcre2-dev libutf8proc-dev'
 packages="$packages libprotobuf-c-dev protobuf-c-compiler"
 packages="$packages libsleef-dev libseccomp2 python3-numpy python3-jsonschema python3-dev python3-pip python3-venv"
-packages="$packages man-db patch strace zsh ruby chromium gappa"
+packages="$packages man-db patch strace zsh ruby chromium gappa python3-nbclient python3-ipykernel"
 if [ $matrix = ON ]; then
     packages="$packages clang clang-format doxygen gdb mypy libomp-dev libopenmpi-dev openmpi-bin"
     packages="$packages $(sh "$root/tests/house/platforms.sh" packages)"

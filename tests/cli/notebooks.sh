@@ -16,8 +16,8 @@ if ! "$python" -c 'import nbclient, ipykernel' 2>/dev/null; then
     case " ${TRN_EXPECT_SKIPS:-} " in
     *" notebooks "*) echo 'SKIP notebooks: nbclient or ipykernel is not installed (expected)' && exit 0 ;;
     esac
-    echo "FAILED: $python has no nbclient or no ipykernel (Debian: python3-nbclient python3-ipykernel); if that is so on" \
-        "purpose, put notebooks into TRN_EXPECT_SKIPS"
+    echo "FAILED: $python has no nbclient or no ipykernel (Debian: python3-nbclient python3-ipykernel); if that is so" \
+        "on purpose, put notebooks into TRN_EXPECT_SKIPS"
     exit 1
 fi
 
@@ -49,10 +49,12 @@ if [ "${2:-}" = --write ]; then
     "$python" "$root/tests/cli/lib/notebooks.py" --write "$folder"/*.ipynb
     exit
 fi
-"$python" "$root/tests/cli/lib/notebooks.py" "$folder"/*.ipynb >out 2>err ||
+if "$python" "$root/tests/cli/lib/notebooks.py" "$folder"/*.ipynb >out 2>err; then
+    count=$(grep -c '^[a-z_0-9]*\.ipynb: [0-9]* cells$' out)
+    [ "$count" -ge 5 ] || fail "$count notebooks were executed: $(cat out err)"
+else
     fail "a notebook prints something else; \`sh tests/cli/notebooks.sh DIRECTORY --write\` stores it: $(cat out err)"
-count=$(grep -c '^[a-z_0-9]*\.ipynb: [0-9]* cells$' out)
-[ "$count" -ge 5 ] || fail "$count notebooks were executed: $(cat out err)"
+fi
 for file in "$folder"/*.ipynb; do
     grep -qF "(${file##*/})" "$folder/README.md" || fail "examples/notebooks/README.md does not name ${file##*/}"
 done

@@ -36,6 +36,7 @@ if ! command -v mypy >/dev/null; then
 fi
 cd "$folder" || exit 1
 mypy --python-executable "$python" --cache-dir "$cache" >"$scratch/said" 2>&1 &&
-    grep -Eq 'no issues found in (1[0-9]|[5-9])[0-9] source files' "$scratch/said" || fail "mypy: $(tail -n 12 "$scratch/said")"
+    grep -Eq 'no issues found in (1[0-9]|[5-9])[0-9] source files' "$scratch/said" ||
+    fail "mypy: $(tail -n 12 "$scratch/said")"
 [ $failed = 0 ] && echo "types: $(mypy --version | cut -d' ' -f1,2) finds nothing, and no module imports its importer"
 exit $failed

@@ -709,7 +709,7 @@ static void fuzz_plans(void)
     static const char *const models[] = {
         "layers=2,hidden=64,heads=4,intermediate=128,vocab=100",
         "layers=4,hidden=256,heads=8,kv_heads=2,experts=8,experts_per_token=2,moe_intermediate=64,vocab=1000",
-        "tables=2,hidden=16,longest=1,table_rows=100:200,table_lookups=1:3,dense_inputs=4,dense_widths=32:16,over_widths=8",
+        "tables=2,hidden=16,longest=1,table_rows=9:9,table_lookups=1:3,dense_inputs=4,dense_widths=32:16,over_widths=8",
         "layers=99999999999,hidden=-1,heads=0,vocab=1",
         "bidirectional=1,layers=2,hidden=64,heads=4,intermediate=9,vocab=7"
     };

@@ -36,7 +36,7 @@ spelt .github/CITATION.cff "date-released: $day"
 spelt scripts/packaging/vcpkg/trnmath/vcpkg.json "  \"version\": \"$version\","
 said trnmath/abi.md "\`libtrnmath.so.${version%.*}\`"
 said trnmath/abi.md "\`trni_bodies_$(echo "$version" | tr . _)\` for $version"
-said examples/python/src/trnmath.py "\"libtrnmath_flat.so.${version%.*}\""
+said examples/python/src/trnmath/_library.py "\"libtrnmath_flat.so.${version%.*}\""
 for page in $(find trnmath bench examples -name '*.[13]'); do
     name=$(basename "$page" | tr 'a-z.' 'A-Z ')
     spelt "$page" ".TH $name \"$day\" \"trnmath $version\" \"trnmath\""

@@ -2,7 +2,7 @@
  * Part of trnmath_flat.c. SPDX-License-Identifier: MIT
  *
  * DOES: writes the rows of the library's own tables as cells.
- * DOES NOT: hold a fact of its own; instructions are those of flat_instructions.h, which is made from the published list.
+ * DOES NOT: hold a fact of its own; instructions are those of flat_instructions.h, made from the published list.
  */
 #ifndef TRNMATH_FLAT_TABLES_H
 #define TRNMATH_FLAT_TABLES_H

@@ -68,8 +68,8 @@ TRNMATH_API int trnmath_mx_quantize(const trnmath_view *dst, const trnmath_view 
 TRNMATH_API int trnmath_mx_dequantize(const trnmath_view *dst, const trnmath_view *src, const trnmath_view *src_scale,
                                       int64_t axis, char *why);
 /* MXFP codes [K, M] and scales [K/32, M] as Trainium3's SBUF holds them: words [K/4, M], uint32 (of FP4 uint16), and
- * scale_tile [rows, M] with its scales in rows scale_offset (0, 4, 8, 12) and so on of each quadrant; slot_distance: how
- * far apart in k the four slots of a word are, 0 = 1. from: the other way. Either pair may be null. */
+ * scale_tile [rows, M] with its scales in rows scale_offset (0, 4, 8, 12) and so on of each quadrant; slot_distance:
+ * how far apart in k the four slots of a word are, 0 = 1. from: the other way. Either pair may be null. */
 TRNMATH_API int trnmath_mx_sbuf(const trnmath_view *words, const trnmath_view *scale_tile, const trnmath_view *codes,
                                 const trnmath_view *scales, int64_t scale_offset, int64_t slot_distance, int64_t from,
                                 char *why);
