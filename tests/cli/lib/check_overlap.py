@@ -55,5 +55,5 @@ if __name__ == "__main__":
          ("tolerance", lambda: trnmath.tolerance(x, x)),
          ("activation", lambda: trnmath.activation(big, "exp")),
          ("mx_quantize", lambda: trnmath.mx_quantize(big)),
-         ("nki's encode", lambda: core.encode(packed, trnmath._format("float8_e4m3"))),
-         ("nki's decode", lambda: core.decode(codes.tobytes(), trnmath._format("float8_e4m3"))))
+         ("nki's encode", lambda: core.encode(packed, trnmath._library.format_number("float8_e4m3"))),
+         ("nki's decode", lambda: core.decode(codes.tobytes(), trnmath._library.format_number("float8_e4m3"))))

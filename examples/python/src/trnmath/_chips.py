@@ -7,8 +7,10 @@ from __future__ import annotations
 import ctypes as C
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
+import numpy as np
+
 from ._arrays import Array, operand, view
-from ._library import I64, Answer, Ask, Common, Error, View, call, options, text, whole
+from ._library import I64, Answer, Ask, Common, Error, View, call, listed, options, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,11 +42,12 @@ class Redistribution(TypedDict):
 def _ask(op: str, system: str, algorithm: str | None, chips: int | Sequence[int] | None, ranks_per_chip: int,
          wire: str | None = None, nbytes: int = 0) -> Ask:
     """chips: None = all of the system; a number = so many; or a list of them, in rank order."""
-    listed = None if chips is None or hasattr(chips, "__index__") else [whole("chips", c) for c in cast("Any", chips)]
-    if listed is not None and any(not -2**31 <= c < 2**31 for c in listed):
+    one = chips is None or isinstance(chips, (int, np.integer))
+    named = [] if one else [whole("chips", c) for c in listed("chips", chips)]
+    if any(not -2**31 <= c < 2**31 for c in named):
         raise Error("chips: a chip's number does not fit 32 bits")
-    count = len(listed) if listed is not None else whole("chips", chips or 0)
-    given = None if listed is None else (C.c_int32 * max(len(listed), 1))(*listed)
+    count = whole("chips", chips or 0) if one else len(named)
+    given = None if one else (C.c_int32 * max(count, 1))(*named)
     return Ask(text(system), text(op), text(algorithm), text(wire), given, count,
                whole("ranks_per_chip", ranks_per_chip), whole("nbytes", nbytes))
 
@@ -71,10 +74,11 @@ def collective(op: str, sources: Sequence[Array], out: _Results, system: str = "
     """The values: sources and out are lists with an array per rank (the same list: in place). Each sum is rounded to
     `wire`, or to the sources' format, in the order of the algorithm. Returns out. Error: shapes that do not belong to
     this collective, or another number of arrays than the group has ranks."""
-    if len(sources) != len(out):
-        raise Error(f"{len(sources)} sources and {len(out)} results; there is one of each per rank")
-    call("collective", C.byref(_ask(op, system, algorithm, chips, ranks_per_chip, wire)), _views("out", out),
-         _views("sources", sources), I64(len(sources)), options(**more))
+    given, results = listed("sources", sources), listed("out", out)
+    if len(given) != len(results):
+        raise Error(f"{len(given)} sources and {len(results)} results; there is one of each per rank")
+    call("collective", C.byref(_ask(op, system, algorithm, chips, ranks_per_chip, wire)), _views("out", results),
+         _views("sources", given), I64(len(given)), options(**more))
     return out
 
 
@@ -84,7 +88,7 @@ def redistribute_cost(shape: Sequence[int], source: str, target: str, mesh: str,
     "(data, tensor)" on the mesh "data=4,tensor=4": seconds, a lower bound, and steps (texts). Error: a sharding that the
     mesh or the shape does not have."""
     seconds, steps = (C.c_double * 2)(), C.create_string_buffer(8192)
-    sizes = [whole("shape", n) for n in shape]
+    sizes = [whole("shape", n) for n in listed("shape", shape)]
     call("redistribute_cost", text(system), text(mesh), text(source), text(target), text(format),
          (I64 * max(len(sizes), 1))(*sizes), I64(len(sizes)), seconds, steps, C.c_size_t(len(steps)))
     return {"time_s": seconds[0], "lower_bound_s": seconds[1], "steps": steps.value.decode().splitlines()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from ._library import Error, format_name, format_number, sheet, table, text
+from ._library import format_name, format_number, sheet, table, text
 
 Row = dict[str, Any]
 
@@ -114,7 +114,3 @@ def explain(numerics: str = "") -> list[str]:
     """What is assumed of the engines, and why: a text for each field of the numerics, with its value here, its default,
     the alternatives, and the source. Error: the text sets what does not exist."""
     return sheet("explain", text(numerics))
-
-
-__all__ = ["Error", "Row", "Spec", "activations", "algorithms", "alternatives", "collectives", "engine_rules", "engines",
-           "explain", "format_of", "formats", "generations", "instructions", "presets", "roundings", "spec", "systems"]

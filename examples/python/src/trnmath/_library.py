@@ -145,6 +145,15 @@ def real(what: str, value: Any) -> float:
         raise Error(f"{what}: expected a number, not {type(value).__name__}") from None
 
 
+def listed(what: str, value: Any) -> list[Any]:
+    if not isinstance(value, (str, bytes, dict)):
+        try:
+            return list(value)
+        except TypeError:
+            pass
+    raise Error(f"{what}: expected a list, not {type(value).__name__}")
+
+
 def _bits(what: str, value: Any) -> int:
     """64 bits of a seed: one that is too large or negative is refused, not cut."""
     try:

@@ -57,6 +57,8 @@ def plans(model: Mapping[str, Any], system: str = "trn2.48xlarge", most: int = 2
     count = whole("most", most)
     if not 0 < count <= 20000:
         raise Error(f"most is {count}, expected 1 to 20000")
+    if not hasattr(model, "keys"):
+        raise Error(f"model: expected a dict of numbers, not {type(model).__name__}")
     words = [",".join(_setting(name, value) for name, value in fields.items() if value is not None)
              for fields in (dict(model), job)]
     return rows(sheet("plans", text(system), text(words[0]), text(words[1]), I64(count), room=4096 * (count + 1)))

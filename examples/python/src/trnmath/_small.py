@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import Array, Format, Operand, at, operand, optional, result, shape_of
-from ._library import I64, Common, Error, call, format_name, format_number, options, text, whole
+from ._library import I64, Common, Error, call, format_name, format_number, listed, options, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,9 +108,10 @@ def mx_fp4_to_fp8(codes: Array, to: Format = "float8_e4m3fn", table: Sequence[in
     16 codes, one for each FP4 code; None: those of the same values."""
     source = operand("codes", codes)
     target, array = result(None, to, shape_of(source))
-    if table is not None and (len(table) != 16 or not all(0 <= whole("table", code) < 256 for code in table)):
+    codes16 = None if table is None else [whole("table", code) for code in listed("table", table)]
+    if codes16 is not None and (len(codes16) != 16 or not all(0 <= code < 256 for code in codes16)):
         raise Error("table: expected 16 codes of 0 to 255")
-    given = None if table is None else (C.c_uint8 * 16)(*table)
+    given = None if codes16 is None else (C.c_uint8 * 16)(*codes16)
     call("mx_fp4_to_fp8", at("out", target, True), at("codes", source), given)
     return array
 

@@ -4,6 +4,7 @@ Each function draws on `ax`, or on a new figure, and returns the axes. SPDX-Lice
 """
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from ._chips import collective_cost
 from ._core import convert
 from ._facts import format_of
-from ._library import Error, whole
+from ._library import Error, listed, real, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,8 +38,8 @@ def _many(what: str, count: Any, least: int, most: int) -> int:
     return number
 
 
-def _range(low: float, high: float) -> None:
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+def _range(low: Any, high: Any) -> None:
+    if not (isfinite(real("low", low)) and isfinite(real("high", high)) and low < high):
         raise Error(f"low {low} and high {high}: expected two numbers, the first one below the second")
 
 
@@ -79,7 +80,7 @@ def error(format: str, low: float = 1.0, high: float = 4.0, count: int = 1000, a
 
 def stochastic(value: float, format: str = "bfloat16", draws: int = 10000, seed: int = 0, ax: Any = None) -> Any:
     """How often stochastic rounding of one number gives each of its two neighbours, and where the number lies."""
-    x = np.full(_many("draws", draws, 1, 1 << 24), value, np.float32)
+    x = np.full(_many("draws", draws, 1, 1 << 24), real("value", value), np.float32)
     back = convert((convert(x, format, rounding="stochastic", seed=seed), format), "float32")
     found, counts = np.unique(back, return_counts=True)
     ax = _axes(ax)
@@ -93,7 +94,7 @@ def collective(op: str, system: str = "trn2.48xlarge", sizes: Sequence[int] | No
                **options: Any) -> Any:
     """The time of a collective over sizes (bytes per rank; by default 1 KiB to 1 GiB), and the bound that no algorithm is
     below. Options: those of collective_cost."""
-    sizes = [1 << n for n in range(10, 31)] if sizes is None else [whole("sizes", n) for n in sizes]
+    sizes = [1 << n for n in range(10, 31)] if sizes is None else [whole("sizes", n) for n in listed("sizes", sizes)]
     costs = [collective_cost(op, n, system, **options) for n in sizes]
     ax = _axes(ax)
     ax.loglog(sizes, [cost["time_s"] for cost in costs], label=f"{op} on {system}")
@@ -108,8 +109,9 @@ def plan(plans: Mapping[str, Any] | Sequence[Mapping[str, Any]], ax: Any = None,
     """Plans as bars, each cut into the parts of its time; of: "expected" or "time" (ideal). What runs beside other work
     is in its bar, too."""
     one: Any = plans
-    given: list[Any] = [one] if hasattr(one, "keys") else list(one)
-    if of not in ("expected", "time") or not given or not all(p.get("legal") for p in given):
+    given: list[Any] = [one] if isinstance(one, dict) else listed("plans", one)
+    named = isinstance(of, str) and of in ("expected", "time")
+    if not named or not given or not all(isinstance(p, dict) and p.get("legal") for p in given):
         raise Error("plans: expected legal plans of plans(), and of \"expected\" or \"time\"")
     labels = [" ".join(f"{axis} {p[axis]}" for axis in ("tp", "cp", "ep", "dp", "pp") if p[axis] > 1) or "one chip"
               for p in given]
@@ -123,5 +125,5 @@ def plan(plans: Mapping[str, Any] | Sequence[Mapping[str, Any]], ax: Any = None,
     ax.set_yticks(range(len(given)), labels)
     ax.invert_yaxis()
     ax.set_xlabel(_SECONDS)
-    ax.legend()
+    ax.legend(loc="upper left", bbox_to_anchor=(1, 1))  # beside the bars
     return ax

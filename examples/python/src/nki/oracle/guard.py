@@ -47,7 +47,7 @@ class Guard:
         if not self.on or not event.startswith(_REFUSED) or event in ("os.putenv", "gc.get_objects"):
             return
         module = _asking(sys._getframe(1))
-        if module == "trnmath":
+        if module.partition(".")[0] == "trnmath":
             return
         if module.startswith(_OURSELVES):
             raise PermissionError(errno.EPERM, "the sandbox has no files")
