@@ -736,7 +736,12 @@ static void fuzz_plans(void)
 static void fuzz_facts(void)
 {
     const int64_t format = trnmath_format(SOME(formats)), any = one_in(2) ? absurd_size() : below(40);
+    char lines[8] = "~~~~~~~";
+    answer a = { some_why(), 0 };
     if (format < 0 || format > TRN_CFP8) say("a name is a format that does not exist");
+    a.status = trnmath_config(SOME(formats), SOME(systems), below(2), one_in(9) ? NULL : lines, sizeof lines, a.why);
+    if (a.status == TRN_OK || strcmp(lines, "~~~~~~~") != 0) say("a configuration was read that is none");
+    check_why(a.status, a.why);
     if (!trnmath_format_name(any) || strlen(trnmath_format_name(any)) < 3) say("a format has no name");
     if (trnmath_format_bytes(any) < 0 || trnmath_format_bytes(any) > 4) say("a format is too large");
     if (format && trnmath_format(trnmath_format_name(format)) != format) say("a format's name is another's");

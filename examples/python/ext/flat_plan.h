@@ -3,7 +3,7 @@
  *
  * DOES: the fields of trn_model, trn_plan_args, trn_plan_formats and trn_plan_assumptions by name; a row for each plan,
  *     in the words of shardplan's --csv.
- * DOES NOT: read a config.json (shardplan does).
+ * DOES NOT: read a config.json (flat_config.h).
  */
 #ifndef TRNMATH_FLAT_PLAN_H
 #define TRNMATH_FLAT_PLAN_H

@@ -3,6 +3,7 @@
  */
 #include "trnmath_flat.h"
 
+#include "flat_config.h"
 #include "flat_plan.h"
 #include "flat_tables.h"
 
@@ -332,6 +333,15 @@ int trnmath_table(const char *name, const char *of, char *lines, size_t lines_ro
 }
 
 /* ---- plans ---- */
+
+int trnmath_config(const char *text, const char *name, int64_t decodes, char *lines, size_t lines_room, char *why)
+{
+    trn_error error = { TRN_OK, "" };
+    sheet s = { 0 };
+    if (!text || !name || !lines) return told(why, TRN_EINVAL, "text, name or lines is null");
+    const trn_status status = write_config(&s, text, name, decodes != 0, &error);
+    return give(&s, status, &error, lines, lines_room, why);
+}
 
 static trn_status find_system(const char *name, trn_topology *net, trn_error *error)
 {

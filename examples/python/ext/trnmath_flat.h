@@ -97,6 +97,12 @@ TRNMATH_API int trnmath_explain(const char *numerics, char *lines, size_t lines_
  * enough for each). On failure nothing is written. */
 TRNMATH_API int trnmath_table(const char *table, const char *of, char *lines, size_t lines_room, char *why);
 
+/* The config.json of a model, as Hugging Face ships it, as such a table of one row: the fields of trn_model, and
+ * formats/... for what quantization_config says of weights. `name` is for the sentence; decodes: the job is decoding.
+ * TRN_EUNSUPPORTED where the library was built without cJSON. */
+TRNMATH_API int trnmath_config(const char *text, const char *name, int64_t decodes, char *lines, size_t lines_room,
+                               char *why);
+
 /* How to spread a transformer over the chips of a system: the best `most` (1 to 20000) ways in such a table, those that
  * cannot be, with the reason, last. model: "layers=32,hidden=4096,heads=32,...", the fields of trn_model (table
  * model_fields). job: "job=train,batch=64,sequence=8192,tp=16,weights=float8_e4m3": job_fields and assumptions; a

@@ -1,5 +1,5 @@
-"""trnmath.plots without matplotlib: what is drawn on axes that only listen, and the sentence when there are none. Run by
-tests/cli/python.sh."""
+"""trnmath.plots without matplotlib: what is drawn on axes that only listen, and the sentence when there are none.
+Run by tests/cli/python.sh."""
 import sys
 import unittest
 

@@ -4,7 +4,6 @@ import ast
 import csv
 import inspect
 import io
-import json
 import re
 import subprocess
 import sys
@@ -143,22 +142,32 @@ class Plans(unittest.TestCase):
 
     @unittest.skipUnless(SHARDPLAN and MODELS, "without shardplan")
     def test_it_is_shardplans(self):
-        for job in ("train", "decode"):
-            asked = [SHARDPLAN, str(MODELS / "llama-3-8b.json"), "--system", "trn2.48xlarge", "--job", job,
-                     "--batch", "64", "--seq", "4096", "--csv", "-"]
-            told = subprocess.run(asked, check=True, capture_output=True, text=True).stdout
-            table = list(csv.DictReader(io.StringIO(told)))
-            config = json.loads((MODELS / "llama-3-8b.json").read_text(encoding="utf-8"))
-            self.assertEqual(config["hidden_size"], LLAMA["hidden"])
-            mine = trnmath.plans(LLAMA, "trn2.48xlarge", 20000, job=job, batch=64, sequence=4096)
-            self.assertEqual(len(table), len(mine))
-            for row, p in zip(table, mine):
-                self.assertEqual([row[a] for a in ("tp", "cp", "ep", "dp", "pp")],
-                                 [str(p[a]) for a in ("tp", "cp", "ep", "dp", "pp")])
-                self.assertEqual(row["why"], p["why"])
-                for name in ("time_s", "expected_s", "bound_s", "mfu", "ttft_s"):
-                    want = float(row[name]) if row[name] else None
-                    self.assertTrue(p[name] is None if want is None else abs(p[name] / want - 1) < 1e-5, name)
+        self.assertEqual(trnmath.model_of(MODELS / "llama-3-8b.json"), ({**LLAMA, "norms": 2}, {}))
+        for name, job in (("llama-3-8b", "train"), ("llama-3-8b", "decode"), ("mixtral-8x7b", "train"),
+                          ("deepseek-v3.2", "decode"), ("qwen3-next-80b-a3b", "prefill")):
+            path = str(MODELS / f"{name}.json")
+            asked = [SHARDPLAN, path, "--system", "trn2.48xlarge", "--job", job, "--batch", "64", "--seq", "4096"]
+            told = subprocess.run([*asked, "--csv", "-"], check=True, capture_output=True, text=True).stdout
+            model, formats = trnmath.model_of(path, job)
+            mine = trnmath.plans(model, "trn2.48xlarge", 20000, job=job, batch=64, sequence=4096, **formats)
+            self.same(list(csv.DictReader(io.StringIO(told))), mine)
+
+    def same(self, table, mine):
+        self.assertEqual(len(table), len(mine))
+        for row, p in zip(table, mine):
+            self.assertEqual([row[a] for a in ("tp", "cp", "ep", "dp", "pp", "why")],
+                             [str(p[a]) for a in ("tp", "cp", "ep", "dp", "pp", "why")])
+            for name in ("time_s", "expected_s", "bound_s", "mfu", "ttft_s"):
+                want = float(row[name]) if row[name] else None
+                self.assertTrue(p[name] is None if want is None else abs(p[name] / want - 1) < 1e-5, name)
+
+    def test_a_config_has_its_sentence(self):
+        with self.assertRaisesRegex(trnmath.Error, "^/nowhere/c.json: it cannot be read"):
+            trnmath.model_of("/nowhere/c.json")
+        with self.assertRaisesRegex(trnmath.Error, "^config: expected a path or a dict, not int$"):
+            trnmath.model_of(3)
+        with self.assertRaisesRegex(trnmath.Error, "built without cJSON|the config: its 'model_type' is 'soup'; known"):
+            trnmath.model_of({"model_type": "soup"})
 
 
 class Small(unittest.TestCase):

@@ -64,8 +64,8 @@ def wrong(path: Path, book: Any) -> Iterator[str]:
 
 
 def executed(books: list[Any]) -> list[Any]:
-    """The notebooks with the outputs of a run, counts and times taken away. One kernel runs them one after the other, as a
-    start takes longer than most of them; its variables are gone in between."""
+    """The notebooks with the outputs of a run, counts and times taken away. One kernel runs them one after the other,
+    as a start takes longer than most of them; its variables are gone in between."""
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
     fresh = [nbformat.from_dict(book) for book in books]

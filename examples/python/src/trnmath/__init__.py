@@ -31,18 +31,19 @@ from ._arrays import Array, Format
 from ._chips import Cost, Redistribution, collective, collective_cost, redistribute_cost
 from ._core import activation, convert, matmul, tolerance
 from ._dlpack import Typed, typed
-from ._facts import (Spec, activations, algorithms, alternatives, collectives, engine_rules, engines, explain, format_of,
-                     formats, generations, instructions, presets, roundings, spec, systems)
+from ._facts import (Spec, activations, algorithms, alternatives, collectives, engine_rules, engines, explain,
+                     format_of, formats, generations, instructions, presets, roundings, spec, systems)
 from ._library import Error, Rounding, __version__, isa
-from ._plans import Plan, assumptions, job_fields, model_fields, plan, plans
+from ._plans import Model, Plan, assumptions, job_fields, model_fields, model_of, plan, plans
 from ._small import (mx_dequantize, mx_from_sbuf, mx_fp4_to_fp8, mx_quantize, mx_to_sbuf, sparse_matmul, sparse_pack,
                      sparse_unpack)
 
 __all__ = [
-    "Array", "Cost", "Error", "Format", "Plan", "Redistribution", "Rounding", "Spec", "Typed",
+    "Array", "Cost", "Error", "Format", "Model", "Plan", "Redistribution", "Rounding", "Spec", "Typed",
     "__version__", "activation", "activations", "algorithms", "alternatives", "assumptions", "collective",
     "collective_cost", "collectives", "convert", "engine_rules", "engines", "explain", "format_of", "formats",
-    "generations", "instructions", "isa", "job_fields", "matmul", "model_fields", "mx_dequantize", "mx_from_sbuf",
-    "mx_fp4_to_fp8", "mx_quantize", "mx_to_sbuf", "plan", "plans", "plots", "presets", "redistribute_cost", "roundings",
-    "sparse_matmul", "sparse_pack", "sparse_unpack", "spec", "systems", "tolerance", "typed"
+    "generations", "instructions", "isa", "job_fields", "matmul", "model_fields", "model_of", "mx_dequantize",
+    "mx_from_sbuf", "mx_fp4_to_fp8", "mx_quantize", "mx_to_sbuf", "plan", "plans", "plots", "presets",
+    "redistribute_cost", "roundings", "sparse_matmul", "sparse_pack", "sparse_unpack", "spec", "systems", "tolerance",
+    "typed"
 ]

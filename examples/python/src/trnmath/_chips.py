@@ -59,9 +59,9 @@ def _views(what: str, arrays: Sequence[Any]) -> Any:
 
 def collective_cost(op: str, nbytes: int, system: str = "trn2.48xlarge", algorithm: str | None = None,
                     chips: int | Sequence[int] | None = None, ranks_per_chip: int = 1) -> Cost:
-    """What an "all_reduce", "all_gather", ... (collectives() lists them) of so many bytes per rank takes, by the cheapest
-    algorithm or by the one that is named: seconds and rates. chips: all, the first so many, or a list in rank order.
-    Error: an unknown name, or an algorithm that this group cannot run."""
+    """What an "all_reduce", "all_gather", ... (collectives() lists them) of so many bytes per rank takes, by the
+    cheapest algorithm or by the one that is named: seconds and rates. chips: all, the first so many, or a list in rank
+    order. Error: an unknown name, or an algorithm that this group cannot run."""
     answer = Answer()
     call("collective_cost", C.byref(_ask(op, system, algorithm, chips, ranks_per_chip, None, nbytes)), C.byref(answer))
     values = {name: getattr(answer, name) for name in Cost.__annotations__}
@@ -85,8 +85,8 @@ def collective(op: str, sources: Sequence[Array], out: _Results, system: str = "
 def redistribute_cost(shape: Sequence[int], source: str, target: str, mesh: str, system: str = "trn2.48xlarge",
                       format: str = "bfloat16") -> Redistribution:
     """The cheapest way from one sharding of a tensor of this shape to another, such as "(data, *) + sum(tensor)" to
-    "(data, tensor)" on the mesh "data=4,tensor=4": seconds, a lower bound, and steps (texts). Error: a sharding that the
-    mesh or the shape does not have."""
+    "(data, tensor)" on the mesh "data=4,tensor=4": seconds, a lower bound, and steps (texts). Error: a sharding that
+    the mesh or the shape does not have."""
     seconds, steps = (C.c_double * 2)(), C.create_string_buffer(8192)
     sizes = [whole("shape", n) for n in listed("shape", shape)]
     call("redistribute_cost", text(system), text(mesh), text(source), text(target), text(format),

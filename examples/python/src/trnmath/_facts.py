@@ -13,8 +13,8 @@ Row = dict[str, Any]
 
 
 def formats() -> list[Row]:
-    """Every number format: name, kind, bits of a code, bytes in an array, exponent and mantissa bits, bias, max, lowest,
-    min_normal, min_subnormal, epsilon, has_infinity, has_nan, and the names of safetensors and OCP."""
+    """Every number format: name, kind, bits of a code, bytes in an array, exponent and mantissa bits, bias, max,
+    lowest, min_normal, min_subnormal, epsilon, has_infinity, has_nan, and the names of safetensors and OCP."""
     return table("formats")
 
 
@@ -48,9 +48,9 @@ class Spec(TypedDict):
 
 
 def spec(system: str = "trn2.48xlarge") -> Spec:
-    """All that is published of a system: its rates by format, its totals (HBM, NeuronLink, EFA, host; the unit stands in
-    the name), and every number of its chips, servers and cores with the page that it stands on. Error: there is no such
-    system."""
+    """All that is published of a system: its rates by format, its totals (HBM, NeuronLink, EFA, host; the unit stands
+    in the name), and every number of its chips, servers and cores with the page that it stands on. Error: there is no
+    such system."""
     fields, rates = table("spec", system), table("rates", system)
     totals = {row["field"]: row["value"] for row in fields if row["level"] == "total"}
     return {"name": system, "chips": int(totals["chips"]), "tflops": {row["format"]: row["tflops"] for row in rates},
@@ -65,8 +65,8 @@ def alternatives() -> list[Row]:
 
 
 def instructions() -> list[Row]:
-    """Every call of nki.isa (NKI 0.6.0): name, arguments with their defaults, engine, generations ("1 2 3"), and what is
-    known of its numerics and its cost (d documented, m measured, a assumed)."""
+    """Every call of nki.isa (NKI 0.6.0): name, arguments with their defaults, engine, generations ("1 2 3"), and what
+    is known of its numerics and its cost (d documented, m measured, a assumed)."""
     return table("instructions")
 
 
@@ -77,7 +77,8 @@ def engine_rules() -> list[Row]:
 
 
 def activations() -> list[Row]:
-    """The Scalar engine's functions: name, formula, the range where the table holds, what is outside, and the source."""
+    """The Scalar engine's functions: name, formula, the range where the table holds, what is outside, and the
+    source."""
     return table("activations")
 
 

@@ -174,7 +174,7 @@ def options(numerics: str | None = None, rounding: str | None = None, seed: int 
 
 # ---- tables ----
 
-_KINDS: dict[str, Callable[[str], Any]] = {"text": str, "integer": int, "number": float, "flag": lambda cell: cell == "1"}
+_KINDS: dict[str, Callable[[str], Any]] = {"text": str, "integer": int, "number": float, "flag": "1".__eq__}
 ROOM = 1 << 18  # enough for each table
 
 

@@ -4,6 +4,9 @@ SPDX-License-Identifier: MIT
 """
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._library import I64, Error, rows, sheet, table, text, whole
@@ -11,7 +14,31 @@ from ._library import I64, Error, rows, sheet, table, text, whole
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+Model = dict[str, Any]
 Plan = dict[str, Any]
+
+def model_of(config: str | os.PathLike[str] | Mapping[str, Any], job: str = "train") -> tuple[Model, dict[str, Any]]:
+    """A config.json of Hugging Face (a path, or its dict) as (model, formats): plan(model, system, **formats, ...). The
+    families are shardplan's; formats are what quantization_config says of the weights, empty where it says nothing.
+    job: "decode" takes the decoder of a model that is two. Error: no such file or family, a field that is not known and
+    may change sizes, or a library without cJSON (wheels have none; Debian's package and this repository's builds
+    do)."""
+    given: Any = config
+    if hasattr(given, "keys"):
+        said, name = json.dumps(dict(given), default=str), "the config"
+    elif not isinstance(given, (str, os.PathLike)):
+        raise Error(f"config: expected a path or a dict, not {type(given).__name__}")
+    else:
+        name = str(os.fspath(given))
+        try:
+            said = Path(name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as trouble:
+            reason = getattr(trouble, "strerror", None) or "it is no text"
+            raise Error(f"{name}: it cannot be read ({reason})") from None
+    row = rows(sheet("config", text(said), text(name), I64(job == "decode")))[0]
+    formats = {key: value for key, value in row.pop("formats").items() if value}
+    return {key: value for key, value in row.items() if value}, formats
+
 
 def model_fields() -> list[str]:
     """The numbers that a model may have; what is not given has its usual value. (trnmath/plan/plan_model.h tells what
@@ -46,7 +73,7 @@ def _setting(name: str, value: Any) -> str:
 def plans(model: Mapping[str, Any], system: str = "trn2.48xlarge", most: int = 20, **job: Any) -> list[Plan]:
     """The best `most` ways to run a job on all chips of a system, the fastest first, those that cannot be last. model:
     model_fields() by name: llama 3 8B is dict(layers=32, hidden=4096, heads=32, kv_heads=8, intermediate=14336,
-    vocab=128256). job: job_fields() and assumptions() by name.
+    vocab=128256); model_of() reads a config.json. job: job_fields() and assumptions() by name.
 
     Of each plan: tp, cp, ep, dp, pp (chips); legal, and if it is not, why (a sentence); bound_s, time_s (ideal),
     expected_s with expected_low_s and expected_high_s: seconds of a step, a batch of prompts, or one token; ttft_s to

@@ -58,8 +58,8 @@ def mx_dequantize(codes: Array, scales: Array, to: Format | None = None, axis: i
     source = operand("codes", codes)
     axis = _axis(axis, shape_of(source))
     target, array = result(out, to, shape_of(source), "float32")
-    call("mx_dequantize", at("out", target, True), at("codes", source), at("scales", optional("scales", scales, _SCALE)),
-         I64(axis))
+    call("mx_dequantize", at("out", target, True), at("codes", source),
+         at("scales", optional("scales", scales, _SCALE)), I64(axis))
     return array
 
 
@@ -83,8 +83,8 @@ def mx_to_sbuf(codes: Array, scales: Array, scale_offset: int = 0,
 
 def mx_from_sbuf(words: Array, tile: Array, to: Format, scale_offset: int = 0,
                  slot_distance: int = 1) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The inverse: x4 words [K/4, M] and the tile of their scales give codes [K, M] of the format `to`, a byte each, and
-    scales [K/32, M], uint8."""
+    """The inverse: x4 words [K/4, M] and the tile of their scales give codes [K, M] of the format `to`, a byte each,
+    and scales [K/32, M], uint8."""
     packed, scale = operand("words", words), operand("tile", tile)
     if packed.array.ndim != 2 or scale.array.ndim != 2:
         raise Error(f"words and tile: expected two axes each, not {packed.array.ndim} and {scale.array.ndim}")
@@ -131,9 +131,9 @@ def _pattern(pattern: Any) -> tuple[int, int]:
 
 def sparse_pack(x: Array, pattern: tuple[int, int] | str = (4, 16),
                 prune: bool = False) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-    """x [M, K] with at most m nonzeros in every n along K: (values [M, K m/n] in the format of x, tags uint8 of the same
-    shape, the places in the windows). pattern: 4:16 4:12 4:8 2:8 2:4 1:4 1:2. prune: keep the m largest magnitudes of a
-    window instead of refusing one with more. Error: a window with too many, or K is no multiple of n."""
+    """x [M, K] with at most m nonzeros in every n along K: (values [M, K m/n] in the format of x, tags uint8 of the
+    same shape, the places in the windows). pattern: 4:16 4:12 4:8 2:8 2:4 1:4 1:2. prune: keep the m largest magnitudes
+    of a window instead of refusing one with more. Error: a window with too many, or K is no multiple of n."""
     source = operand("x", x)
     m, n = _pattern(pattern)
     if source.array.ndim != 2:
@@ -155,7 +155,8 @@ def sparse_unpack(values: Array, tags: Array, pattern: tuple[int, int] | str = (
         raise Error(f"values: expected two axes, not {source.array.ndim}")
     rows, stored = shape_of(source)
     out = np.empty((rows, stored // m * n), source.array.dtype)
-    call("sparse_unpack", at("out", Operand(out, source.name)), at("values", source), at("tags", places), I64(m), I64(n))
+    call("sparse_unpack", at("out", Operand(out, source.name)), at("values", source), at("tags", places), I64(m),
+         I64(n))
     return out
 
 
@@ -163,8 +164,8 @@ def sparse_matmul(values: Array, tags: Array, b: Array, pattern: tuple[int, int]
                   out: Array | None = None, to: Format | None = None, **more: Unpack[Common]) -> NDArray[Any]:
     """The product of a sparse matrix (values and tags [M, S], of sparse_pack) with b [K, N], K = S n/m, as the Tensor
     engine computes it from the stored elements alone: [M, N], float32 unless `to` or `out` says otherwise. Its bits are
-    those of the dense product only where sums are exact. Options: the common ones, accumulate. Error: sizes or tags that
-    do not fit, or a generation without sparsity."""
+    those of the dense product only where sums are exact. Options: the common ones, accumulate. Error: sizes or tags
+    that do not fit, or a generation without sparsity."""
     stored, places, right = operand("values", values), operand("tags", tags), operand("b", b)
     m, n = _pattern(pattern)
     if stored.array.ndim != 2 or right.array.ndim != 2:

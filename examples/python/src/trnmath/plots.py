@@ -92,8 +92,8 @@ def stochastic(value: float, format: str = "bfloat16", draws: int = 10000, seed:
 
 def collective(op: str, system: str = "trn2.48xlarge", sizes: Sequence[int] | None = None, ax: Any = None,
                **options: Any) -> Any:
-    """The time of a collective over sizes (bytes per rank; by default 1 KiB to 1 GiB), and the bound that no algorithm is
-    below. Options: those of collective_cost."""
+    """The time of a collective over sizes (bytes per rank; by default 1 KiB to 1 GiB), and the bound that no algorithm
+    is below. Options: those of collective_cost."""
     sizes = [1 << n for n in range(10, 31)] if sizes is None else [whole("sizes", n) for n in listed("sizes", sizes)]
     costs = [collective_cost(op, n, system, **options) for n in sizes]
     ax = _axes(ax)
