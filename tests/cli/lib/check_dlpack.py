@@ -43,7 +43,8 @@ class Producer:
         else:
             self.managed = _dlpack._Managed(tensor, None, pointer)
         name = _dlpack._NEW if self.versioned else _dlpack._PLAIN
-        return new_capsule(C.addressof(self.managed), self.wrong.get("name", name), None)
+        self.capsule = new_capsule(C.addressof(self.managed), self.wrong.get("name", name), None)
+        return self.capsule
 
 
 def codes_of(x, name):
@@ -63,6 +64,7 @@ class In(unittest.TestCase):
                     given = Producer(part, kind, versioned)
                     array, found = _dlpack.borrowed("x", given)
                     self.assertEqual((array.ctypes.data, found, array.strides), (part.ctypes.data, name, part.strides))
+                    self.assertTrue(_dlpack._is(given.capsule, _dlpack._USED_NEW if versioned else _dlpack._USED))
                     self.assertEqual(given.freed, [])
                     del array
                     self.assertEqual(len(given.freed), 1)
