@@ -6,11 +6,11 @@
 set -u
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH= cd -- "$here/../.." && pwd)
-models=$root/examples/tools/shardplan/models
 programs=$(CDPATH= cd -- "$1" && pwd)
 program=$programs/pages
 . "$here/lib/program.sh"
 . "$here/lib/tools.sh"
+. "$here/lib/pictures.sh"
 
 python3 "$here/lib/check_colours.py" "$root/examples/tools/common/app/colours.c" || fail "colours"
 
@@ -30,22 +30,7 @@ if [ -z "$browser" ]; then
     exit 1
 fi
 
-# make FILE PROGRAM ARGUMENTS...: the program, if it was built, writes that file.
-files= made=
-make() {
-    file=$1
-    tool=$2
-    shift 2
-    built "$tool" || return
-    made="$made $tool"
-    "$programs/$tool" "$@" >out 2>err
-    status=$?
-    [ $status = "${expected:-0}" ] || fail "$tool $*: exit $status: $(cat err)"
-    [ -s "$file" ] || { fail "$tool $*: there is no $file"; return; }
-    files="$files $file"
-}
-
-each_tool pages
+all_pictures
 for tool in $(tools 'tool bench'); do
     case " $made " in *" $tool "*) continue ;; esac
     [ -x "$programs/$tool" ] || continue
@@ -54,12 +39,9 @@ for tool in $(tools 'tool bench'); do
             fail "$tool writes pages, and pages() in tests/cli/tools/$tool.sh makes none"
     done
 done
-make conformance.html conformance --only cost.chip --html conformance.html
-for kernel in flash_attention softmax; do
-    make $kernel.svg kernels/run $kernel --generation trn2 --svg $kernel.svg
-done
+python3 "$root/scripts/docs/gallery.py" pictures.tsv || fail "gallery.py"
 
 # shellcheck disable=SC2086
-python3 "$here/lib/pages.py" "$browser" $files || fail "pages"
-[ -z "${KEEP:-}" ] || cp $files "$KEEP" # to look at them
+python3 "$here/lib/pages.py" "$browser" index.html $files || fail "pages"
+[ -z "${KEEP:-}" ] || cp index.html ./*.svg $files "$KEEP" # to look at them
 exit $failed

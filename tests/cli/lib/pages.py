@@ -165,9 +165,13 @@ def self_check(browser, script):
 # ---- pages, and the pictures that stand in them as documents of their own ----
 
 
-def pictures_in(path, home):
+def pictures_in(path, home, seen):
+    """Each once, on whichever page it comes first."""
     text = open(path, encoding="utf-8").read()
     for i, data in enumerate(re.findall(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)", text)):
+        if data in seen:
+            continue
+        seen.add(data)
         name = os.path.join(home, f"{os.path.basename(path)}.{i}.svg")
         with open(name, "wb") as out:
             out.write(base64.b64decode(data))
@@ -191,7 +195,9 @@ def main(program, *paths):
             return 2
         try:
             wrong = self_check(browser, script)
-            files = [f for path in paths for f in [path, *(pictures_in(path, home) if path.endswith(".html") else ())]]
+            seen = set()
+            files = [f for path in paths
+                     for f in [path, *(pictures_in(path, home, seen) if path.endswith(".html") else ())]]
             for path in files:
                 wrong += check(browser, script, path)
         finally:

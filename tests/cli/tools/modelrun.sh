@@ -37,5 +37,6 @@ pages() {
   "num_key_value_heads": 2, "vocab_size": 96, "max_position_embeddings": 64, "torch_dtype": "bfloat16" }
 END
     seq 1 48 >tiny.ids
-    make modelrun.html modelrun --random tiny.json --tokens tiny.ids --context 16 --html modelrun.html
+    make modelrun.html "where a language model loses accuracy, by layer" \
+        modelrun --random tiny.json --tokens tiny.ids --context 16 --html modelrun.html
 }

@@ -14,8 +14,8 @@ memory() {
 }
 
 pages() {
-    make mxq.html mxq --uniform 65536 --report mxq.html
+    make mxq.html "what MX formats lose of numbers that are spread evenly" mxq --uniform 65536 --report mxq.html
     for plot in bars histogram crest sigma; do
-        make mxq_$plot.svg mxq --uniform 65536 --svg mxq_$plot.svg --plot $plot
+        make mxq_$plot.svg "MX formats, the picture alone: $plot" mxq --uniform 65536 --svg mxq_$plot.svg --plot $plot
     done
 }

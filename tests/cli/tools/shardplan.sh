@@ -32,11 +32,16 @@ END
 pages() {
     small=$models/llama-3-8b.json
     decode="--system trn2.48xlarge --job decode --batch 64"
-    make plan.html shardplan "$small" --html plan.html --scaling
-    make cluster.html shardplan "$small" --system trn2-ultraserver --batch 4096 --html cluster.html --why
-    make recommender.html shardplan "$models/dlrm.json" --html recommender.html --why --scaling
+    make plan.html "the ways to spread Llama 3 8B over a Trn2 server, and how the time scales" \
+        shardplan "$small" --html plan.html --scaling
+    make cluster.html "the best way on an UltraServer: which chips form a group, and why it wins" \
+        shardplan "$small" --system trn2-ultraserver --batch 4096 --html cluster.html --why
+    make recommender.html "a recommender: which tables lie where" \
+        shardplan "$models/dlrm.json" --html recommender.html --why --scaling
     # shellcheck disable=SC2086
-    make tornado.html shardplan "$small" $decode --tornado --html tornado.html
+    make tornado.html "which fact of the machine moves the time of a token most" \
+        shardplan "$small" $decode --tornado --html tornado.html
     # shellcheck disable=SC2086
-    make sweep.html shardplan "$small" $decode --sweep hbm_rate=0.5:2:5 --html sweep.html
+    make sweep.html "the time of a token while the memory gets faster" \
+        shardplan "$small" $decode --sweep hbm_rate=0.5:2:5 --html sweep.html
 }

@@ -28,8 +28,10 @@ memory() {
 }
 
 pages() {
-    make sums.html srlab sums --html sums.html --svg sums.svg
-    make sums.svg srlab sums --svg sums.svg
-    make mlp.html srlab mlp --arms f32,bf16-rne,bf16-sr,bf16-kahan --steps 300 --html mlp.html
-    make sweep.svg srlab logistic --arms f32,bf16-sr --steps 100 --sweep-lr 1e-4,1e-2 --svg sweep.svg
+    make sums.html "sums of many small numbers, rounded in four ways" srlab sums --html sums.html --svg sums.svg
+    make sums.svg "sums of many small numbers: the picture alone" srlab sums --svg sums.svg
+    make mlp.html "a training whose weights are rounded in four ways" \
+        srlab mlp --arms f32,bf16-rne,bf16-sr,bf16-kahan --steps 300 --html mlp.html
+    make sweep.svg "the loss at several learning rates" \
+        srlab logistic --arms f32,bf16-sr --steps 100 --sweep-lr 1e-4,1e-2 --svg sweep.svg
 }

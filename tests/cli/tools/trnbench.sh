@@ -29,8 +29,11 @@ memory() {
 }
 
 pages() {
-    make matmul.html trnbench matmul --no-host --model mixtral-8x7b --report matmul.html
-    make host.html trnbench matmul --shape 256x192x320 --all --format all --seconds 0.02 --report host.html
-    make activation.html trnbench activation --check --between 0 --format f32 --report activation.html
-    make convert.html trnbench convert --quick --report convert.html
+    make matmul.html "rooflines of the systems, and the products of Mixtral 8x7B on them" \
+        trnbench matmul --no-host --model mixtral-8x7b --report matmul.html
+    make host.html "how fast this machine computes products in each format" \
+        trnbench matmul --shape 256x192x320 --all --format all --seconds 0.02 --report host.html
+    make activation.html "how far the functions of the Scalar engine are off" \
+        trnbench activation --check --between 0 --format f32 --report activation.html
+    make convert.html "how fast this machine converts formats" trnbench convert --quick --report convert.html
 }

@@ -47,7 +47,7 @@ END
 pages() {
     two_pairs
     expected=1 # a NaN
-    make ulpdiff.html ulpdiff a.npy b.npy --html ulpdiff.html
+    make ulpdiff.html "where two matrices differ, and by how many ulps" ulpdiff a.npy b.npy --html ulpdiff.html
     expected=0
-    make vector.html ulpdiff c.npy d.npy --html vector.html
+    make vector.html "where two vectors differ" ulpdiff c.npy d.npy --html vector.html
 }
