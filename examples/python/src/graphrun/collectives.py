@@ -1,0 +1,136 @@
+"""Operations between devices: all devices' operands give all devices' results.
+
+Sums of the engines go in the order of the collective's algorithm on the system (trnmath.collective); the reference adds
+in float64. SPDX-License-Identifier: MIT
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import trnmath
+
+from . import formats
+from .graph import Graph, Op, Trouble
+from .machine import FOLDS, Array, Engines, Exact
+from .reductions import kind_of
+
+Machine = Exact | Engines
+Devices = list[list[Array]]  # of each device its operands, or its results
+
+
+def groups_of(op: Op, devices: int) -> list[list[int]]:
+    """Who works together; all, where nothing is said."""
+    groups = [g for g in op.attributes.get("replica_groups", []) if g] or [list(range(devices))]
+    if sorted(d for g in groups for d in g) != list(range(devices)):
+        raise Trouble(f"line {op.line}: groups of '{op.name}' are not those of {devices} devices")
+    return groups
+
+
+def _sum(machine: Machine, op: Op, kind: str, parts: list[Array], format_: str) -> Array:
+    """Of one array for each device of a group."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(machine, Engines) and kind == "add" and formats.is_float(format_) and parts[0].dtype == np.float32:
+        return _by_algorithm(machine, parts, format_)
+    made = parts[0]
+    for part in parts[1:]:
+        made = FOLDS[kind](made, part)
+    return made
+
+
+def _by_algorithm(machine: Engines, parts: list[Array], format_: str) -> Array:
+    """As the system's algorithm adds, each sum rounded to the format."""
+    called = str(formats.FLOATS[format_][1])
+    narrow = format_ != "f32"
+    sources: list[Any] = [np.ascontiguousarray(p).reshape(-1) for p in parts]
+    if narrow:
+        sources = [trnmath.convert(s, called) for s in sources]
+    out = [np.empty_like(s) for s in sources]
+    pair: Any = (lambda a: (a, called)) if narrow and called != "float16" else (lambda a: a)
+    ranks = next((n for n in range(1, len(parts) + 1) if len(parts) % n == 0 and len(parts) // n <= 16), len(parts))
+    trnmath.collective("all_reduce", [pair(s) for s in sources], [pair(o) for o in out], machine.settings.system, None,
+                       len(parts) // ranks, ranks)
+    made = trnmath.convert(pair(out[0]), "float32") if narrow else out[0]
+    return made.reshape(parts[0].shape)
+
+
+def all_reduce(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
+    """The sum (or what the body says) in all devices of a group."""
+    kind = kind_of(graph, op)
+    if not kind:
+        raise Trouble(f"line {op.line}: all_reduce '{op.name}' by more than one operation is not known here")
+    made: Devices = [[] for _ in given]
+    for group in groups_of(op, len(given)):
+        for n in range(len(given[0])):
+            whole = _sum(machine, op, kind, [given[d][n] for d in group], op.get("formats")[n])
+            for d in group:
+                made[d].append(whole)
+    return made
+
+
+def reduce_scatter(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
+    """Each device of a group gets a part of the sum."""
+    kind, axis = kind_of(graph, op), op.axis()
+    if not kind:
+        raise Trouble(f"line {op.line}: reduce_scatter '{op.name}' by more than one operation is not known here")
+    made: Devices = [[] for _ in given]
+    for group in groups_of(op, len(given)):
+        whole = _sum(machine, op, kind, [given[d][0] for d in group], op.get("formats")[0])
+        for d, part in zip(group, np.split(whole, len(group), axis)):
+            made[d].append(part)
+    return made
+
+
+def all_gather(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
+    """The parts of a group, side by side."""
+    made: Devices = [[] for _ in given]
+    for group in groups_of(op, len(given)):
+        whole = np.concatenate([given[d][0] for d in group], op.axis())
+        for d in group:
+            made[d].append(whole)
+            made[d] += given[d][1:]  # a token that torch_xla sends along
+    return made
+
+
+def all_to_all(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
+    """Part j of device i becomes part i of device j."""
+    made: Devices = [[] for _ in given]
+    several = len(given[0]) > 1
+    for group in groups_of(op, len(given)):
+        for place, d in enumerate(group):
+            if several:  # one operand for each device of the group
+                made[d] = [given[other][place] for other in group]
+                continue
+            split = op.attributes.get("split_dimension", op.axis(0))
+            parts = [np.split(given[other][0], len(group), split)[place] for other in group]
+            made[d] = [np.concatenate(parts, op.attributes.get("concat_dimension", split))]
+    return made
+
+
+def collective_permute(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
+    """From source to target; zeros where nothing comes."""
+    made: Devices = [[np.zeros_like(x) for x in arrays] for arrays in given]
+    for source, target in op.get("source_target_pairs"):
+        made[target] = list(given[source])
+    return made
+
+
+def partition_id(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
+    """The device's number."""
+    return [[np.array(d, np.uint32)] for d in range(len(given))]
+
+
+TABLE: dict[str, Any] = {"all_reduce": all_reduce, "reduce_scatter": reduce_scatter, "all_gather": all_gather,
+                         "all_to_all": all_to_all, "collective_permute": collective_permute,
+                         "partition_id": partition_id, "replica_id": partition_id}
+
+
+def devices_of(graph: Graph) -> int:
+    """How many the module is for: what it says, or the highest that a group names."""
+    most = graph.partitions * graph.replicas
+    for computation in graph.computations.values():
+        for op in computation.ops:
+            for group in (*op.attributes.get("replica_groups", []), *op.attributes.get("source_target_pairs", [])):
+                most = max([most, *(int(d) + 1 for d in group)])
+    return most

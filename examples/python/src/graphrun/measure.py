@@ -1,0 +1,137 @@
+"""How far the engines are from the reference at each operation, and how much of that is the operation's own.
+
+SPDX-License-Identifier: MIT
+"""
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .graph import Op, Shape, flat
+from .machine import MOVES, Array
+from .run import Runner, Value, Watcher
+
+_TURN = re.compile(r"\[\d+\]")
+_OUTSIDE = ("tuple", "get_tuple_element", "call", "while", "case")
+
+
+@dataclass
+class Row:
+    """total: ‖engines - float64‖ / ‖float64‖ of the results, all devices. own: the same where float64 begins from the
+    engines' operands. grows: total over the largest total of an operand. Of a loop the largest of all turns."""
+
+    name: str
+    kind: str
+    shape: str
+    line: int
+    scope: str
+    total: float
+    own: float
+    grows: float
+    before: tuple[str, ...]
+
+
+def distance(near: Array, wide: Array) -> tuple[float, float]:
+    """Squares of the difference and of the reference; equal infinities and NaN beside NaN differ by nothing."""
+    if near.dtype.kind not in "fc" or not near.size:
+        return float(np.count_nonzero(near != wide)), float(near.size)
+    with np.errstate(all="ignore"):
+        off = abs(near.astype(wide.dtype) - wide)
+    same = (near == wide) | ((near != near) & (wide != wide))
+    off = np.where(same, 0, off)
+    held = abs(wide[np.isfinite(wide)])
+    return (math.inf if not np.isfinite(off).all() else float(np.square(off).sum())), float(np.square(held).sum())
+
+
+def relative(near: Any, wide: Any) -> float:
+    """Of all devices and parts."""
+    off = whole = 0.0
+    if near is wide:
+        return 0.0
+    for a, b in zip(_arrays(near), _arrays(wide)):
+        if a is b:
+            continue
+        pair = distance(a, b)
+        off, whole = off + pair[0], whole + pair[1]
+    return math.sqrt(off / whole) if whole > 0 else (0.0 if off == 0 else math.inf)
+
+
+def _arrays(value: Any) -> list[Array]:
+    """Each once: devices may share one."""
+    if isinstance(value, tuple):
+        seen: dict[int, Array] = {id(a): a for part in value for a in _arrays(part)}
+        return list(seen.values())
+    return [value]
+
+
+class Measure:
+    """A watcher that makes a row of each operation."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Row] = {}
+        self.totals: dict[int, float] = {}
+        self.runner: Runner | None = None
+        self.kept: list[Value] = []
+
+    def watcher(self) -> Watcher:
+        """What a Runner is given."""
+        return self.see
+
+    def see(self, name: str, op: Op, operands: list[Value], results: list[Value]) -> None:
+        """One operation."""
+        if op.kind in _OUTSIDE or not results:
+            return
+        total = max((relative(v.near, v.wide) for v in results), default=0.0)
+        name = _TURN.sub("", name)
+        own = 0.0 if op.kind in MOVES or op.kind == "parameter" else self._own(op, operands, results)
+        before = [relative(v.near, v.wide) for v in operands] if total > 0 else [0.0]
+        worst = max(before, default=0.0)
+        row = Row(name, op.kind, _shape(op), op.line, op.scope, total, own, total / worst if worst > 0 else math.inf,
+                  tuple(op.operands))
+        old = self.rows.get(name)
+        if old is not None:
+            row.total, row.own = max(row.total, old.total), max(row.own, old.own)
+        self.rows[name] = row
+
+    def _own(self, op: Op, operands: list[Value], results: list[Value]) -> float:
+        assert self.runner is not None
+        if all(_same(v.near, v.wide) for v in operands):
+            exact: list[Any] = [v.wide for v in results]
+        else:  # devices that share an array go on sharing it
+            widened: dict[int, Any] = {}
+            wide = [tuple(widened.setdefault(id(x), _widen(x)) for x in v.near) for v in operands]
+            exact = self.runner.side(self.runner.wide, op, wide)
+        return max((relative(v.near, e) for v, e in zip(results, exact)), default=0.0)
+
+
+def _same(near: Any, wide: Any) -> bool:
+    """Are all operands of the engines the reference's numbers?"""
+    if near is wide:
+        return True
+    if isinstance(near, tuple):
+        return len(near) == len(wide) and all(_same(a, b) for a, b in zip(near, wide))
+    return near.shape == wide.shape and bool(np.array_equal(near, wide))
+
+
+def _widen(x: Any) -> Any:
+    """Where nothing has been done to it yet the reference takes float32 as well; a matrix is widened block by block."""
+    return tuple(_widen(part) for part in x) if isinstance(x, tuple) else x
+
+
+def _shape(op: Op) -> str:
+    shapes = [shape for type_ in op.types for shape in flat(type_)]
+    return ", ".join(str(s) for s in shapes) if all(isinstance(s, Shape) for s in shapes) else ""
+
+
+def first_apart(rows: list[Row], beyond: float) -> Row | None:
+    """The first whose total is beyond that."""
+    return next((row for row in rows if row.total > beyond), None)
+
+
+def adds_most(rows: list[Row], count: int) -> list[Row]:
+    """Those with the largest error of their own."""
+    return sorted((r for r in rows if r.own > 0), key=lambda r: -r.own)[:count]

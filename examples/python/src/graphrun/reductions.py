@@ -1,0 +1,218 @@
+"""What calls a computation for pairs of elements: reductions, windows, scatter, sort; and norms over a batch.
+
+A body that is one operation which NumPy folds is folded; another is called once for all elements at a time, in order.
+SPDX-License-Identifier: MIT
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+from .graph import Computation, Graph, Op, Trouble
+from .indexing import scatter_places
+from .machine import FOLDS, Array, Engines, Exact
+from .products import windows
+
+Machine = Exact | Engines
+Arrays = list[Array]
+Call = Callable[[Computation, Arrays], Arrays]
+
+
+def kind_of(graph: Graph, op: Op, which: int = 0) -> str | None:
+    """What a body of two parameters folds by; "" for one that keeps the later; None for another."""
+    if "applies" in op.attributes:
+        kind = str(op.attributes["applies"])
+        return kind if kind in FOLDS else None
+    body = graph.body(op, which)
+    if len(body.parameters) != 2:
+        return None
+    if not body.ops and body.results == [body.parameters[1]]:
+        return ""
+    if len(body.ops) == 1 and body.results == body.ops[0].results and set(body.ops[0].operands) == set(body.parameters):
+        return body.ops[0].kind if body.ops[0].kind in FOLDS else None
+    return None
+
+
+def reduce_(machine: Machine, op: Op, arrays: Arrays, graph: Graph, call: Call) -> Arrays:
+    """Over axes, beginning with the initial values."""
+    count = len(arrays) // 2
+    given, initial, axes = arrays[:count], arrays[count:], sorted(op.get("dimensions"))
+    flat = [_last(x, axes) for x in given]
+    kind = kind_of(graph, op) if count == 1 else None
+    if kind:
+        start = np.broadcast_to(initial[0], flat[0].shape[:-1])[..., None].astype(flat[0].dtype)
+        neutral = {"add": 0, "multiply": 1}.get(kind)
+        x = flat[0] if neutral is not None and (initial[0] == neutral).all() else np.concatenate([start, flat[0]], -1)
+        return [machine.fold(kind, x, op)]
+    body = graph.body(op)
+    held = [np.broadcast_to(i, x.shape[:-1]) for i, x in zip(initial, flat)]
+    for n in range(flat[0].shape[-1]):
+        held = call(body, [*held, *(x[..., n] for x in flat)])
+    return held
+
+
+def _last(x: Array, axes: list[int]) -> Array:
+    """The axes that are folded as one, behind all others."""
+    kept = [n for n in range(x.ndim) if n not in axes]
+    return x.transpose(kept + axes).reshape([x.shape[n] for n in kept] + [-1] if x.size else
+                                            [x.shape[n] for n in kept] + [int(np.prod([x.shape[n] for n in axes]))])
+
+
+def reduce_window(machine: Machine, op: Op, arrays: Arrays, graph: Graph, call: Call) -> Arrays:
+    """Over windows."""
+    count = len(arrays) // 2
+    given, initial = arrays[:count], arrays[count:]
+    rank = given[0].ndim
+    ones, attributes = [1] * rank, op.attributes
+    sizes, strides = op.get("window_dimensions"), attributes.get("window_strides", ones)
+    pads, base = attributes.get("padding", [(0, 0)] * rank), attributes.get("base_dilations", ones)
+    views = []
+    for x, start in zip(given, initial):
+        spread = [(n - 1) * d + 1 if n else 0 for n, d in zip(x.shape, base)]
+        wide = np.full([n + a + b for n, (a, b) in zip(spread, pads)], start, x.dtype)
+        wide[tuple(slice(a, a + n, d) for (a, _), n, d in zip(pads, spread, base))] = x
+        view = windows(wide, sizes, strides, attributes.get("window_dilations", ones))
+        views.append(view.reshape(*view.shape[:rank], -1))
+    kind = kind_of(graph, op) if count == 1 else None
+    if kind:
+        start = np.broadcast_to(initial[0], views[0].shape[:-1])[..., None].astype(views[0].dtype)
+        return [machine.fold(kind, np.concatenate([start, views[0]], -1), op)]
+    body = graph.body(op)
+    held = [np.broadcast_to(i, v.shape[:-1]) for i, v in zip(initial, views)]
+    for n in range(views[0].shape[-1]):
+        held = call(body, [*held, *(v[..., n] for v in views)])
+    return held
+
+
+def select_and_scatter(machine: Machine, op: Op, arrays: Arrays, graph: Graph, call: Call) -> Arrays:
+    """Of each window the element that is selected gets what belongs to the window: the backward pass of pooling."""
+    x, source, start = arrays
+    rank, attributes = x.ndim, op.attributes
+    sizes, strides = attributes.get("window_dimensions", [1] * rank), attributes.get("window_strides", [1] * rank)
+    pads = attributes.get("padding", [(0, 0)] * rank)
+    body = graph.body(op, 0)
+    select = body.ops[0].attributes.get("direction") if body.ops and body.ops[0].kind == "compare" else None
+    if select not in ("GE", "GT", "LE", "LT") or kind_of(graph, op, 1) != "add":
+        raise Trouble(f"line {op.line}: select_and_scatter by another rule than the largest, and sums, is not known here")
+    worst = -np.inf if select in ("GE", "GT") else np.inf
+    wide = np.full([n + a + b for n, (a, b) in zip(x.shape, pads)], worst, np.float64)
+    inner = tuple(slice(a, a + n) for n, (a, _) in zip(x.shape, pads))
+    wide[inner] = x
+    view = windows(wide, sizes, strides, [1] * rank).reshape(*source.shape, -1)
+    best = view.argmax(-1) if worst < 0 else view.argmin(-1)
+    place = np.unravel_index(best, sizes)
+    at = [np.indices(source.shape)[n] * strides[n] + place[n] for n in range(rank)]
+    made = np.full(wide.shape, start, x.dtype)
+    np.add.at(made, tuple(at), source)
+    return [made[inner]]
+
+
+def scatter(machine: Machine, op: Op, arrays: Arrays, graph: Graph, call: Call) -> Arrays:
+    """Updates into copies of the operands, one after the other; what does not lie inside is left out."""
+    count = (len(arrays) - 1) // 2
+    given, indices, updates = arrays[:count], arrays[count], arrays[count + 1:]
+    made = [x.copy() for x in given]
+    kind = kind_of(graph, op) if count == 1 else None
+    where, flat, inside = scatter_places(given[0], indices, updates[0], op)
+    at = tuple(w[inside] for w in where)
+    if kind == "":
+        made[0][at] = flat[inside].astype(made[0].dtype)
+        return made
+    if kind:
+        FOLDS[kind].at(made[0], at, flat[inside].astype(made[0].dtype))
+        return made
+    body = graph.body(op)
+    news = [scatter_places(x, indices, u, op)[1][inside] for x, u in zip(given, updates)]
+    for rows in _rounds(at, given[0].shape):
+        index = tuple(a[rows] for a in at)
+        for x, new in zip(made, call(body, [*(x[index] for x in made), *(u[rows] for u in news)])):
+            x[index] = new
+    return made
+
+
+def _rounds(at: tuple[Array, ...], shape: tuple[int, ...]) -> list[Array]:
+    """Rows in rounds in which no place comes twice, in order."""
+    keys = np.ravel_multi_index(at, shape) if at else np.zeros(1, np.int64)
+    order = np.argsort(keys, kind="stable")
+    ranked = np.empty(len(keys), np.int64)
+    same = keys[order]
+    starts = np.flatnonzero(np.r_[True, same[1:] != same[:-1]]) if len(keys) else np.zeros(0, np.int64)
+    ranked[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(np.r_[starts, len(keys)]))
+    return [np.flatnonzero(ranked == n) for n in range(int(ranked.max(initial=-1)) + 1)]
+
+
+def sort(machine: Machine, op: Op, arrays: Arrays, graph: Graph, call: Call) -> Arrays:
+    """Along an axis, stable, by a comparison of any kind: merges of all rows at once."""
+    axis = op.axis(arrays[0].ndim - 1)
+    moved = [np.moveaxis(x, axis, -1) for x in arrays]
+    size = moved[0].shape[-1]
+    order = np.broadcast_to(np.arange(size), moved[0].shape).copy()
+    body = graph.body(op)
+    # an insertion by halves: element n goes behind the last of those before it that it does not precede
+    for n in range(1, size):
+        low, high = np.zeros(order.shape[:-1], np.int64), np.full(order.shape[:-1], n)
+        new = [x[..., n] for x in moved]
+        while (low < high).any():
+            middle = (low + high) // 2
+            there = np.take_along_axis(order, np.minimum(middle, size - 1)[..., None], -1)
+            old = [np.take_along_axis(x, there, -1)[..., 0] for x in moved]
+            pairs = [p for pair in zip(new, old) for p in pair]
+            before, open_ = call(body, pairs)[0].astype(bool), low < high
+            high, low = np.where(open_ & before, middle, high), np.where(open_ & ~before, middle + 1, low)
+        at = np.arange(size)
+        shifted = np.concatenate([order[..., :1], order[..., :-1]], -1)
+        within = (at > low[..., None]) & (at <= n)
+        order = np.where(at == low[..., None], n, np.where(within, shifted, order))
+    return [np.moveaxis(np.take_along_axis(x, order, -1), -1, axis) for x in moved]
+
+
+# ---- norms over a batch ----
+
+def _moments(machine: Machine, x: Array, axis: int, op: Op) -> tuple[Array, Array, list[int]]:
+    rest = [n for n in range(x.ndim) if n != axis]
+    flat = x.transpose([axis] + rest).reshape(x.shape[axis], -1)
+    count = np.array(flat.shape[1], x.dtype)
+    mean = machine.fold("add", flat, op) / count
+    variance = machine.fold("add", np.square(flat - mean[:, None]), op) / count
+    return mean, variance, [-1 if n == axis else 1 for n in range(x.ndim)]
+
+
+def batch_norm_training(machine: Machine, op: Op, arrays: Arrays, *_: Any) -> Arrays:
+    """(normalised, mean, variance) of each feature."""
+    x, scale, offset = arrays
+    mean, variance, along = _moments(machine, x, op.get("feature_index"), op)
+    spread = machine.apply("rsqrt", [variance + x.dtype.type(op.get("epsilon"))], op)
+    y = (x - mean.reshape(along)) * spread.reshape(along) * scale.reshape(along) + offset.reshape(along)
+    return [y, mean, variance]
+
+
+def batch_norm_inference(machine: Machine, op: Op, arrays: Arrays, *_: Any) -> Arrays:
+    """By a mean and a variance that are given."""
+    x, scale, offset, mean, variance = arrays
+    along = [-1 if n == op.get("feature_index") else 1 for n in range(x.ndim)]
+    spread = machine.apply("rsqrt", [variance + x.dtype.type(op.get("epsilon"))], op)
+    return [(x - mean.reshape(along)) * (spread * scale).reshape(along) + offset.reshape(along)]
+
+
+def batch_norm_grad(machine: Machine, op: Op, arrays: Arrays, *_: Any) -> Arrays:
+    """(of the operand, of scale, of offset)"""
+    x, scale, mean, variance, up = arrays
+    axis = op.get("feature_index")
+    rest, along = [n for n in range(x.ndim) if n != axis], [-1 if n == axis else 1 for n in range(x.ndim)]
+    flat = lambda a: a.transpose([axis] + rest).reshape(a.shape[axis], -1)
+    count = x.dtype.type(x.size // x.shape[axis])
+    centred = x - mean.reshape(along)
+    spread = machine.apply("rsqrt", [variance + x.dtype.type(op.get("epsilon"))], op)
+    offset = machine.fold("add", flat(up), op)
+    product = machine.fold("add", flat(up * centred), op)
+    slope = (scale * spread / count).reshape(along)
+    grown = count * up - offset.reshape(along) - centred * (product * spread * spread).reshape(along)
+    return [slope * grown, product * spread, offset]
+
+
+TABLE: dict[str, Any] = {"reduce": reduce_, "reduce_window": reduce_window, "select_and_scatter": select_and_scatter,
+                         "scatter": scatter, "sort": sort, "batch_norm_training": batch_norm_training,
+                         "batch_norm_inference": batch_norm_inference, "batch_norm_grad": batch_norm_grad}
