@@ -96,7 +96,8 @@ def allowed(op: Op, arrays: list[Array], want: Array, near: Array, alone: bool) 
     elif op.kind in ("all_reduce", "reduce_scatter"):
         made = made + held * 16 * _UNIT[name]
     if not alone:
-        off = np.where(np.isfinite(near) & np.isfinite(want), near - want, 0)
+        with np.errstate(invalid="ignore"):
+            off = np.where(np.isfinite(near) & np.isfinite(want), near - want, 0)
         made = made + 8 * np.sqrt(np.mean(np.square(off))) + 4 * abs(off) + held * (8 * _UNIT[name])
     return made
 
@@ -178,7 +179,8 @@ def guess(op: Op, arrays: list[Array], want: Array, device: Array, room: Array) 
     try:
         for words, value in _guesses(op, arrays, device):
             value = np.broadcast_to(np.asarray(value), want.shape)
-            if _inside(device, value, room + abs(value) * 1e-6)[0]:
+            unit = _UNIT.get(op.shape().format, 0.0)
+            if _inside(device, value, room + abs(np.nan_to_num(value.astype(np.float64))) * (2 * unit))[0]:
                 return words
     except (Trouble, ValueError, KeyError):
         pass

@@ -12,6 +12,9 @@ from typing import Any, Union
 class Trouble(ValueError):
     """What a graph, an input or an option has wrong: one sentence, with the line of the file where there is one."""
 
+    def __init__(self, text: str) -> None:  # pieces of a file in it break no line and steer no terminal
+        super().__init__("".join(c if c.isprintable() else "?" for c in " ".join(text.split()))[:300])
+
 
 @dataclass(frozen=True)
 class Shape:

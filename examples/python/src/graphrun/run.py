@@ -229,6 +229,8 @@ class Runner:
         """Results of one machine, of each the devices'. Devices with the same arrays share the work."""
         if op.kind in _BETWEEN:
             per_device = [[values[d] for values in operands] for d in range(self.devices)]
+            if machine.wide:
+                per_device = [_widened_for(op, arrays) for arrays in per_device]
             made = _BETWEEN[op.kind](machine, op, per_device, self.graph)
             made = [[machine.settle(np.asarray(x), shape, op) for x, shape in zip(arrays, self._shapes(op))] for arrays in made]
         else:

@@ -133,8 +133,9 @@ def _slice(s: Statement, op: Op) -> None:
 
 def _reduce(s: Statement, op: Op) -> None:
     """stablehlo.reduce(%x init: %c), (%y init: %d) applies OP across dimensions = [..] : ... reducer(...) {...}"""
-    if s.groups and len(s.groups) > 1:
-        op.operands = [g[0] for g in s.groups] + [g[1] for g in s.groups]
+    pairs = [g for g in s.groups if g]  # the generic form has one group, and an empty one of regions
+    if len(pairs) > 1:
+        op.operands = [g[0] for g in pairs] + [g[1] for g in pairs]
     applied = [w for w in s.words if "." in w]
     if applied:
         op.attributes["applies"] = applied[0].partition(".")[2]
