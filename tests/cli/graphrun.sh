@@ -1,8 +1,7 @@
 #!/bin/sh
-# graphrun: a block in HLO and StableHLO text beside NumPy, operations by their slow definitions, several devices, planted
-# bugs in a device's dump, broken texts (lib/check_graphrun.py); the page's example. With TRN_STABLEHLO=DIRECTORY, a
-# checkout of openxla/stablehlo, its test data, too.
-# Usage: tests/cli/graphrun.sh DIRECTORY-OF-PROGRAMS, from tests/.
+# graphrun: a block in HLO and StableHLO text beside NumPy, operations by their slow definitions, several devices,
+# planted bugs in a dump of a device, broken texts (lib/check_graphrun.py); the example of its page. With
+# TRN_STABLEHLO=DIRECTORY, a checkout of openxla/stablehlo, its test data, too.
 set -u
 root=$(CDPATH= cd -- "$(dirname -- "$0")/../.." && pwd)
 programs=$(CDPATH= cd -- "$1" && pwd) || exit 1
