@@ -5,13 +5,7 @@
 set -u
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 header=$here/../../trnmath/array/matmul_pairs.h
-if ! command -v gappa >/dev/null; then
-    case " ${TRN_EXPECT_SKIPS:-} " in
-    *" gappa "*) echo 'SKIP proof.pairs: gappa is not installed (expected)' && exit 0 ;;
-    esac
-    echo 'FAILED: gappa is not installed; if that is so on purpose, put gappa into TRN_EXPECT_SKIPS'
-    exit 1
-fi
+. "$here/gappa.sh"
 less=$(sed -n 's/^ *TRNI_PAIRS_EXPONENTS = 2 \* 127 - \([0-9]*\),.*/\1/p' "$header")
 [ -n "$less" ] || { echo "FAILED: $header has no limit of exponents"; exit 1; }
 
