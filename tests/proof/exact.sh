@@ -1,6 +1,6 @@
 #!/bin/sh
-# Proves by Gappa what the fast kernels stand on: sums that do not round, products that are exact. Limits are read from the
-# headers; with the next weaker one each proof must fail. README.md has the table.
+# Proves by Gappa what the fast kernels stand on: sums that do not round, products that are exact. Limits are read from
+# the headers; with the next weaker one each proof must fail. README.md has the table.
 # Usage: tests/proof/exact.sh
 set -u
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -27,8 +27,8 @@ read_limit 'limit of sums' unit_words.h '.*Below 2^\([0-9]*\) u it has.*'
 bits=$found
 read_limit 'least ulp' unit_words.h '.*all ulps at least 2^\(-[0-9]*\) .*'
 for unit in $((2 * found)) -60 -23 0 60 100; do
-    claim "a sum of multiples of 2^$unit" chain.g "s/UNIT/$unit/; s/UNIT/$unit/; s/TOP\b/1b$((unit + bits))/"
-    fails "a sum of multiples of 2^$unit with a bit more" chain.g "s/UNIT/$unit/; s/UNIT/$unit/; s/TOP\b/1b$((unit + bits + 1))/"
+    claim "a sum of multiples of 2^$unit" chain.g "s/UNIT/$unit/g; s/TOP\b/1b$((unit + bits))/"
+    fails "a sum of multiples of 2^$unit with a bit more" chain.g "s/UNIT/$unit/g; s/TOP\b/1b$((unit + bits + 1))/"
 done
 
 read_limit 'limit of digits' operand_range.h '.*digits(b) <= \([0-9]*\) .*'
@@ -49,7 +49,8 @@ done
 claim 'a product of binary32 in a double' wide.g 's/FORMAT/ieee_64/'
 fails 'a product of binary32 in binary32' wide.g 's/FORMAT/ieee_32/'
 
-grep -q 'trni_high_part(float x) { return trni_float(trni_bits(x) & ~0xfffu); }' "$array/systolic.h" || { echo 'FAILED: trni_high_part takes other bits off than 12'; exit 1; }
+grep -q 'trni_high_part(float x) { return trni_float(trni_bits(x) & ~0xfffu); }' "$array/systolic.h" ||
+    { echo 'FAILED: trni_high_part takes other bits off than 12'; exit 1; }
 claim 'products of halves of 12 bits' split.g 's/HH/11/g'
 fails 'products of halves of 11 and 13 bits' split.g 's/HH/10/g'
 fails 'products of halves of 13 and 11 bits' split.g 's/HH/12/g'
