@@ -30,13 +30,13 @@ if [ -e "$gallery" ] && [ -n "$(ls -A "$gallery" 2>/dev/null)" ] && [ ! -f "$gal
 fi
 
 need gcc cmake make pkgconf libcjson-dev zlib1g-dev libpcre2-dev libutf8proc-dev libprotobuf-c-dev protobuf-c-compiler \
-    libmpfr-dev python3
+    libmpfr-dev python3-numpy
 programs=$root/.build/tools
 . "$root/tests/cli/lib/tools.sh"
 . "$root/tests/cli/lib/pictures.sh"
 # shellcheck disable=SC2046
 build_in "$programs" "-DCMAKE_C_COMPILER=${CC:-gcc}" -DTRN_UNIT=OFF -DTRN_HOUSE=OFF -- $(tools 'tool bench') \
-    conformance kernels_run
+    conformance kernels_run trnmath_flat
 
 rm -rf "$gallery"
 mkdir -p "$gallery" && cd "$gallery" || exit 2

@@ -36,7 +36,7 @@ OPENING = """<h1>Pictures that the tools of trnmath draw</h1>
 <p>Each stands below the command that drew it. Run a command in this folder, where its inputs are: in a checkout
 <code>shardplan</code> is <code>scripts/tool.sh shardplan</code>, <code>trnbench</code> is
 <code>scripts/bench.sh</code>, <code>conformance</code> is <code>scripts/conformance.sh</code>, and <code>kernels/run</code> is <code>scripts/bench.sh
-kernels</code>. The pictures are light or dark as the screen is. Not affiliated with AWS.</p>
+kernels</code>, and <code>python3</code> <code>scripts/tool.sh python3</code>. The pictures are light or dark as the screen is. Not affiliated with AWS.</p>
 """
 
 

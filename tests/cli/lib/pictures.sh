@@ -10,11 +10,29 @@ make() {
     built "$tool" || return
     made="$made $tool"
     "$programs/$tool" "$@" >out 2>err
-    status=$?
-    [ $status = "${expected:-0}" ] || fail "$tool $*: exit $status: $(cat err)"
-    [ -s "$file" ] || { fail "$tool $*: there is no $file"; return; }
+    listed $? "$tool $*"
+}
+
+# listed STATUS COMMAND: the command has written $file, which shows $shows.
+listed() {
+    [ "$1" = "${expected:-0}" ] || fail "$2: exit $1: $(cat err)"
+    [ -s "$file" ] || { fail "$2: there is no $file"; return; }
     files="$files $file"
-    printf '%s\t%s\t%s\n' "$file" "$shows" "$tool $*" >>pictures.tsv
+    printf '%s\t%s\t%s\n' "$file" "$shows" "$2" >>pictures.tsv
+}
+
+# Of the module of graphrun's page; where there is a Python with NumPy.
+graph_picture() {
+    for python in python3 /usr/bin/python3; do
+        "$python" -c 'import numpy' 2>err || continue
+        [ -f "$programs/libtrnmath_flat.so" ] || return
+        file=graphrun.html shows="where a graph on the engines parts from float64"
+        sed -n '/^```hlo$/,/^```$/p' "$root/examples/python/src/graphrun/README.md" | sed '/^```/d' >norm.hlo
+        PYTHONPATH=$root/examples/python/src TRNMATH_LIBRARY=$programs/libtrnmath_flat.so PYTHONDONTWRITEBYTECODE=1 \
+            "$python" -m graphrun norm.hlo --auto-cast matmult --html graphrun.html >out 2>err
+        listed $? 'python3 -m graphrun norm.hlo --auto-cast matmult --html graphrun.html'
+        return
+    done
 }
 
 all_pictures() {
@@ -26,5 +44,6 @@ all_pictures() {
         make $kernel.svg "what the engines of a NeuronCore do during $kernel" \
             kernels/run $kernel --generation trn2 --svg $kernel.svg
     done
+    graph_picture
     rm -f out err
 }

@@ -14,17 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from . import formats, inputs
 from .graph import Op, Trouble
+from .job import Job
 from .machine import Array, Engines, Exact, Settings
 from .run import Runner, Value, evaluate, moves
-
-if TYPE_CHECKING:
-    from .__main__ import Job
 
 _UNIT = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8, "f8e4m3": 2.0**-4, "f8e4m3fn": 2.0**-4,
          "f8e5m2": 2.0**-3}

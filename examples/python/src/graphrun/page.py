@@ -9,20 +9,27 @@ import math
 from typing import Any
 
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --soft: #57606a; --paper: #fff; --line: #d0d7de; --own: #c9510a; --all: #1855b3;
+:root { color-scheme: light dark; --ink: #1b1f24; --soft: #57606a; --paper: #fff; --line: #d0d7de; --shadow: #1b1d2238; --own: #c9510a; --all: #1855b3;
   --bad: #b3261e }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --soft: #a0a9b4; --paper: #111418; --line: #363d46;
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --soft: #a0a9b4; --paper: #111418; --line: #363d46; --shadow: #000000b0;
   --own: #f5a04a; --all: #7ca8fd; --bad: #ff8d84 } }
 body { margin: 0 auto; max-width: 72rem; padding: 2rem 1rem; background: var(--paper); color: var(--ink);
   font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif }
 h1 { font-size: 1.5rem; margin: 0 0 .5rem; overflow-wrap: anywhere } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem }
 p { margin: .4rem 0; overflow-wrap: anywhere } a { color: inherit } .soft { color: var(--soft) }
-svg { display: block; width: 100%; height: auto } svg text { fill: var(--soft); font-size: 13px }
-.scroll { overflow-x: auto } table { border-collapse: collapse; font-size: 13px; width: 100% }
+svg { display: block; width: 100%; min-width: 900px; height: auto } svg text { fill: var(--soft); font-size: 14px }
+.scroll { overflow-x: auto; background: linear-gradient(to right, var(--paper) 40%, transparent) left/48px 100% local,
+  linear-gradient(to left, var(--paper) 40%, transparent) right/48px 100% local,
+  linear-gradient(to right, var(--shadow), transparent) left/18px 100%,
+  linear-gradient(to left, var(--shadow), transparent) right/18px 100%; background-repeat: no-repeat }
+table { border-collapse: collapse; font-size: 13px; width: 100% }
 th, td { text-align: left; padding: 3px 12px 3px 0; border-bottom: 1px solid var(--line); white-space: nowrap }
 td.r, th.r { text-align: right; font-variant-numeric: tabular-nums } tr:target { outline: 2px solid var(--all) }
 .bug { color: var(--bad); font-weight: 600 }
 """
+
+
+_SCROLL = '<div class="scroll" tabindex="0" role="region" aria-label="{}">'
 
 
 def _id(name: str) -> str:
@@ -41,9 +48,9 @@ def _chart(rows: list[dict[str, Any]]) -> str:
     values = [v for _, r in shown for v in (r["own"], r["total"]) if 0 < v < math.inf]
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))) or 1
     high = max(high, low + 1)
-    width, height, left = 1000, 260, 60
+    width, height, left = 1000, 240, 60
     x = lambda n: left + (width - left - 10) * (n + 0.5) / len(rows)
-    y = lambda v: 10 + (height - 40) * (high - math.log10(v)) / (high - low)
+    y = lambda v: 10 + (height - 20) * (high - math.log10(v)) / (high - low)
     lines = [f'<line x1="{left}" x2="{width - 10}" y1="{y(10.0 ** e):.1f}" y2="{y(10.0 ** e):.1f}" stroke="var(--line)"/>'
              f'<text x="{left - 8}" y="{y(10.0 ** e) + 4:.1f}" text-anchor="end">1e{e}</text>'
              for e in range(low, high + 1, max(1, (high - low) // 6))]
@@ -53,16 +60,16 @@ def _chart(rows: list[dict[str, Any]]) -> str:
             if 0 < r[key] < math.inf:
                 dots.append(f'<circle cx="{x(n):.1f}" cy="{y(r[key]):.1f}" r="{radius}" fill="var({colour})"><title>'
                             f'{html.escape(r["name"])}, {r["kind"]}: {key} {_number(r[key])}</title></circle>')
-    return (f'<svg viewBox="0 0 {width} {height}" role="img"><title>rel-L2 of each operation</title><desc>operations in '
-            f"their order from left to right; blue: from float64; orange: what the operation adds itself</desc>"
-            f'{"".join(lines)}{"".join(dots)}<text x="{left}" y="{height - 8}">operations in order; blue: from float64, '
-            f"orange: the operation's own</text></svg>")
+    return (f'{_SCROLL.format("chart")}<svg viewBox="0 0 {width} {height}" role="img"><title>rel-L2 of each operation</title>'
+            f"<desc>operations in their order from left to right; blue: from float64; orange: what the operation adds "
+            f'itself</desc>{"".join(lines)}{"".join(dots)}</svg></div>'
+            '<p class="soft">Operations in their order; blue: how far from float64, orange: what the operation adds.</p>')
 
 
 def _table(heads: list[str], rows: list[list[str]], ids: list[str]) -> str:
     head = "".join(f'<th scope="col">{html.escape(h)}</th>' for h in heads)
     body = "".join(f'<tr id="{i}">' + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for i, row in zip(ids, rows))
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="operations"><table><tr>{head}</tr>\n{body}</table></div>'
+    return f'{_SCROLL.format("operations")}<table><tr>{head}</tr>\n{body}</table></div>'
 
 
 def _operations(said: dict[str, Any]) -> str:
