@@ -20,15 +20,15 @@ export PYTHONDONTWRITEBYTECODE PYTHONPATH TRNMATH_LIBRARY
 
 # ---- the page's example, with what it prints ----
 
-page=$root/examples/python/src/graphrun/README.md
+page=$root/examples/python/src/trnmath/graphrun/README.md
 sed -n '/^```hlo$/,/^```$/p' "$page" | sed '/^```/d' >norm.hlo
 [ -s norm.hlo ] || fail "$page has no module"
-sed -n '/^\$ python3 -m graphrun/,/^```$/p' "$page" | sed '1d;/^```$/d' >want
-"$python" -m graphrun norm.hlo --auto-cast matmult >out 2>err || fail "the page's example: $(cat err)"
+sed -n '/^\$ python3 -m trnmath.graphrun/,/^```$/p' "$page" | sed '1d;/^```$/d' >want
+"$python" -m trnmath.graphrun norm.hlo --auto-cast matmult >out 2>err || fail "the page's example: $(cat err)"
 sed -i 's/, [0-9.]* s$/, … s/' out
 cmp -s out want || fail "the page's example prints: $(cat out)"
-"$python" -m graphrun norm.hlo --html page.html --json said.json --dump dump >out || fail "its pages"
+"$python" -m trnmath.graphrun norm.hlo --html page.html --json said.json --dump dump >out || fail "its pages"
 [ -s page.html ] && [ -s said.json ] && [ -s dump/y.npy ] || fail "an output is missing"
-"$python" -m graphrun norm.hlo --device dump >out || fail "our own dump beside ourselves: $(cat out)"
+"$python" -m trnmath.graphrun norm.hlo --device dump >out || fail "our own dump beside ourselves: $(cat out)"
 grep -q ' 0 differ by rounding, 0 by other numerics, 0 are bugs' out || fail "our own dump beside ourselves: $(cat out)"
 exit $failed

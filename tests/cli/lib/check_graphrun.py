@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 import trnmath
-from graphrun import __main__ as command
-from graphrun import collectives, device, hlo, inputs, run, stablehlo
-from graphrun.graph import Trouble
-from graphrun.machine import Engines, Settings
+from trnmath.graphrun import __main__ as command
+from trnmath.graphrun import collectives, device, hlo, inputs, run, stablehlo
+from trnmath.graphrun.graph import Trouble
+from trnmath.graphrun.machine import Engines, Settings
 
 import graphrun_block as block
 

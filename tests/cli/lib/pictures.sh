@@ -27,10 +27,10 @@ graph_picture() {
         "$python" -c 'import numpy' 2>err || continue
         [ -f "$programs/libtrnmath_flat.so" ] || return
         file=graphrun.html shows="where a graph on the engines parts from float64"
-        sed -n '/^```hlo$/,/^```$/p' "$root/examples/python/src/graphrun/README.md" | sed '/^```/d' >norm.hlo
+        sed -n '/^```hlo$/,/^```$/p' "$root/examples/python/src/trnmath/graphrun/README.md" | sed '/^```/d' >norm.hlo
         PYTHONPATH=$root/examples/python/src TRNMATH_LIBRARY=$programs/libtrnmath_flat.so PYTHONDONTWRITEBYTECODE=1 \
-            "$python" -m graphrun norm.hlo --auto-cast matmult --html graphrun.html >out 2>err
-        listed $? 'python3 -m graphrun norm.hlo --auto-cast matmult --html graphrun.html'
+            "$python" -m trnmath.graphrun norm.hlo --auto-cast matmult --html graphrun.html >out 2>err
+        listed $? 'python3 -m trnmath.graphrun norm.hlo --auto-cast matmult --html graphrun.html'
         return
     done
 }

@@ -1,4 +1,4 @@
-"""python3 -m graphrun FILE: a module of HLO or StableHLO in float64 and on the engines, side by side.
+"""python3 -m trnmath.graphrun FILE: a module of HLO or StableHLO in float64 and on the engines, side by side.
 
 SPDX-License-Identifier: MIT
 """
