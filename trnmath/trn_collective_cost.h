@@ -28,6 +28,7 @@
  *     trn_collective_cost         of one collective
  *     trn_collective_candidates   the algorithms that AUTO compares
  *     trn_collective_busbw_factor bus bandwidth over bytes per second
+ *     trn_collective_loads        what each link carries
  *   network/collective_group.h: what a collective is asked, and which part of the machine its ranks are.
  *     trn_collective_args          what all collectives take
  *     trn_collective_ranks         ranks of one group
@@ -73,6 +74,11 @@ TRN_API double trn_collective_busbw_factor(trn_collective op, int ranks);
 
 /* cost is written only when TRN_OK is returned. One rank costs nothing. */
 TRN_API trn_status trn_collective_cost(const trn_collective_args *args, trn_cost *cost);
+
+/* bytes[trn_topology_link_count(net)]: what all steps together send over each directed link, as trn_topology_svg()
+ * draws it; both halves of a way through a switch count. A link that is used in turns with another counts for both
+ * where that one stands. Written only when TRN_OK is returned. */
+TRN_API trn_status trn_collective_loads(const trn_collective_args *args, double *bytes);
 
 #if TRNI_BODIES
 
@@ -292,6 +298,43 @@ TRN_API trn_status trn_collective_cost(const trn_collective_args *args, trn_cost
     if (status == TRN_OK && args->enforce_rules) status = trn_replica_group_check(args);
     if (status == TRN_OK) status = trni_pick_best(&l, (double)args->bytes, &choice);
     if (status == TRN_OK) trni_cost_answer(&l, &choice, cost);
+    return status;
+}
+
+/* What one byte puts on every link. A schedule that was chosen fits. */
+TRNI_DRIVER trn_status trni_collective_carried(trni_layout *l, const trni_pick *choice, double *carried)
+{
+    trni_schedule s;
+    trni_times t;
+    memset(&s, 0, sizeof s);
+    s.ranks = s.block = l->ranks;
+    l->whole = true;
+    l->carried = carried;
+    const bool pairs = choice->algorithm == TRN_POINT_TO_POINT;
+    trn_status status = pairs ? TRN_OK : trni_layout_schedule(l, choice->algorithm, choice->variant, &s);
+    if (status != TRN_OK) return status;
+    status = trni_load_times(l, &s, &t);
+    trni_schedule_free(&s);
+    return status;
+}
+
+TRN_API trn_status trn_collective_loads(const trn_collective_args *args, double *bytes)
+{
+    trni_layout l;
+    trni_pick choice;
+    TRNI_ENTER(args);
+    if (!bytes) return trni_fail(args->error, TRN_EINVAL, "bytes is null");
+    trn_status status = trni_layout_init(&l, args);
+    if (status == TRN_OK && args->enforce_rules) status = trn_replica_group_check(args);
+    if (status == TRN_OK) status = trni_pick_best(&l, (double)args->bytes, &choice);
+    if (status != TRN_OK) return status;
+    const int64_t links = trn_topology_link_count(args->net);
+    double *carried = (double *)calloc((size_t)links + 1, sizeof *carried); /* one chip has a slot without a link */
+    if (!carried)
+        return trni_fail(args->error, TRN_ENOSPC, "could not allocate the loads of %lld links", (long long)links);
+    status = trni_collective_carried(&l, &choice, carried);
+    for (int64_t i = 0; status == TRN_OK && i < links; i++) bytes[i] = carried[i] * (double)args->bytes;
+    free(carried);
     return status;
 }
 

@@ -302,6 +302,74 @@ static void test_relations(void **state)
         }
 }
 
+/* ---- what each link carries ---- */
+
+enum { LINKS = 4096 };
+
+static double loads_of(const trn_collective_args *a, double *bytes)
+{
+    double total = 0;
+    assert_true(trn_topology_link_count(a->net) <= LINKS);
+    assert_int_equal(trn_collective_loads(a, bytes), TRN_OK);
+    for (int64_t i = 0; i < trn_topology_link_count(a->net); i++) total += bytes[i];
+    return total;
+}
+
+/* No link takes longer for what it carries than the fullest ones take, step after step; and something is carried. */
+static void check_loads(const trn_topology *net, trn_collective op, trn_algorithm algorithm, int cores)
+{
+    static double bytes[LINKS];
+    trn_collective_args a = args_of(net, algorithm, op, cores);
+    trn_cost cost;
+    a.uncalibrated = true;
+    if (trn_collective_cost(&a, &cost) != TRN_OK) return;
+    const double total = loads_of(&a, bytes);
+    double longest = 0;
+    for (int64_t i = 0; i < trn_topology_link_count(net); i++) {
+        trn_link link;
+        if (!trn_topology_link(net, i, &link)) assert_true(bytes[i] == 0);
+        if (bytes[i] > 0 && bytes[i] / link.bytes_per_s > longest) longest = bytes[i] / link.bytes_per_s;
+    }
+    if (!(longest <= cost.link_s * (1 + 1e-9)) || (net->chips > 1 && !(total > 0)))
+        fail_msg("%s, %s by %s: %g s on a link, and the fullest take %g s", net->name, trn_collective_name(op),
+                 trn_algorithm_name(algorithm), longest, cost.link_s);
+}
+
+static void test_loads(void **state)
+{
+    (void)state;
+    static double bytes[LINKS];
+    const trn_topology net = trn_topology_of(TRN_TRN2_48XLARGE), ring = trn_topology_ring(7, W, A);
+    trn_collective_args a = args_of(&net, TRN_RING, TRN_ALL_REDUCE, 1);
+    double hops = 0;
+    /* each chip sends (n - 1)/n of the bytes twice, to a neighbour */
+    assert_true(close_to(loads_of(&a, bytes), 2 * 15 * (double)a.bytes, 1e-12));
+    for (int64_t i = 0; i < trn_topology_link_count(&net); i++)
+        assert_true(bytes[i] == 0 || close_to(bytes[i], 2 * 15.0 / 16 * (double)a.bytes, 1e-12));
+    a = args_of(&ring, TRN_RING, TRN_ALL_GATHER, 1);
+    assert_true(close_to(loads_of(&a, bytes), 6 * (double)a.bytes, 1e-12));
+    /* a permutation: every message by its route */
+    a = args_of(&net, TRN_ALGORITHM_AUTO, TRN_PERMUTE, 1);
+    for (int r = 0; r < 16; r++) hops += trn_topology_hops(&net, r, (r + 1) % 16);
+    assert_true(close_to(loads_of(&a, bytes), hops * (double)a.bytes, 1e-12));
+    for (int system = 0; system < TRN_SYSTEM_COUNT; system++) {
+        const trn_topology of = trn_topology_of((trn_system)system);
+        for (int op = 0; of.chips <= 144 && op < TRN_COLLECTIVE_COUNT; op++)
+            for (int k = TRN_ALGORITHM_AUTO; k < TRN_ALGORITHM_COUNT; k++)
+                check_loads(&of, (trn_collective)op, (trn_algorithm)k, 1 + k % 2);
+    }
+    trn_error error;
+    a.error = &error;
+    bytes[0] = -1;
+    assert_int_equal(trn_collective_loads(&a, NULL), TRN_EINVAL);
+    a.algorithm = TRN_MESH;
+    a.op = TRN_BROADCAST;
+    a.root = 99;
+    assert_int_not_equal(trn_collective_loads(&a, bytes), TRN_OK);
+    assert_true(bytes[0] == -1 && error.text[0]);
+    assert_int_equal(trn_collective_loads(NULL, bytes), TRN_EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_bounds_between_racks),
         cmocka_unit_test(test_bounds_hold),
         cmocka_unit_test(test_relations),
+        cmocka_unit_test(test_loads),
     };
     return cmocka_run_group_tests_name("collective cost", tests, NULL, NULL);
 }

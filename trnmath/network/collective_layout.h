@@ -33,8 +33,9 @@ typedef struct trni_layout {
     bool boxed; /* dimensions are the topology's */
     int dims;
     trni_dim dim[TRN_MAX_LEVELS];
-    int top_level; /* outermost level that joins chips of a group; -1 = one chip */
-    bool whole;    /* every chip is looked at: none stands for others */
+    int top_level;   /* outermost level that joins chips of a group; -1 = one chip */
+    bool whole;      /* every chip is looked at: none stands for others */
+    double *carried; /* not NULL, and whole: [trn_topology_link_count] bytes that went over each link are added here */
 } trni_layout;
 
 /* Of a link or port; of a graph that is neither a ring nor all to all, what leaves the digit that has least. */

@@ -128,10 +128,19 @@ TRNI_FN int64_t trni_load_link(const trni_load *w, int64_t watched)
     return watched < 0 ? -1 : chip * w->slots + watched % w->slots;
 }
 
+/* What a run's steps send over each link. */
+TRNI_FN void trni_run_carries(const trni_load *w, const trni_run *run)
+{
+    const int64_t links = (int64_t)w->sample * w->slots;
+    for (int k = 0; k < w->layers; k++)
+        for (int64_t i = 0; i < links; i++) w->l->carried[i] += w->link[k * links + i] * run->weight;
+}
+
 /* Links that took longest in all runs so far win the name of the bottleneck. */
 TRNI_FN void trni_run_end(trni_load *w, trni_run *run, trni_times *t, double *longest)
 {
     if (!run->any) return;
+    if (w->l->carried) trni_run_carries(w, run);
     for (int i = 0; i < w->sample; i++) {
         w->hbm_sum[i] += w->hbm[i] * run->weight;
         w->dma_sum[i] += w->dma[i] * run->weight;
