@@ -79,7 +79,7 @@ if [ $matrix = ON ]; then
     packages="$packages clang clang-format doxygen gdb mypy libomp-dev libopenmpi-dev openmpi-bin"
     packages="$packages $(sh "$root/tests/house/platforms.sh" packages)"
 fi
-[ "$level" -eq 1 ] || packages="$packages clang-tidy clangd cppcheck lldb nodejs npm"
+[ "$level" -eq 1 ] || packages="$packages clang-tidy clangd cppcheck lldb nodejs npm emscripten firefox-esr"
 # shellcheck disable=SC2086
 need $packages
 

@@ -145,10 +145,11 @@ TRNI_MICROS(8)
  *
  * There fmaf is a function of the C library, thirty times as slow as a multiplication and an addition. Where every
  * product is exact (operand_range.h), these two are the same: kernels of exact products do them for 4 rows times 8
- * columns at a time, in vectors of 16 bytes, which every x86-64 host has. (A compiler that fuses them all the same
- * changes nothing.) Other rows are asked for one or two at a time: they take the time of four. */
+ * columns at a time, in vectors of 16 bytes, which every x86-64 host has, and WebAssembly with -msimd128. (A compiler
+ * that fuses them all the same changes nothing.) Other rows are asked for one or two at a time: they take the time of
+ * four. */
 
-#if TRNI_X86
+#if TRNI_X86 || defined(__wasm__)
 #define TRNI_PANEL_EXACT 1
 #else
 #define TRNI_PANEL_EXACT 0
