@@ -12,20 +12,8 @@ Writes the pages into DIRECTORY/html; .build/docs unless given. Open html/index.
 END_OF_USAGE
 }
 
-case ${1:-} in
--h | --help)
-    usage
-    exit 0
-    ;;
--*)
-    usage >&2
-    exit 2
-    ;;
-esac
-[ $# -le 1 ] || { usage >&2; exit 2; }
-pages=${1:-$root/.build/docs}
-mkdir -p "$pages" || exit 2
-pages=$(CDPATH= cd -- "$pages" && pwd)
+one_folder "$root/.build/docs" "$@"
+pages=$folder
 need doxygen python3
 command -v doxygen >/dev/null 2>&1 || { say 'doxygen is missing: install it and start again'; exit 2; }
 

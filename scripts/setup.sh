@@ -52,6 +52,27 @@ need() {
     fi
 }
 
+# one_folder USUAL ARGUMENTS...: makes the folder that is the one argument there may be, or the usual one, and leaves its
+# path in $folder. Help, and arguments that are wrong, end here with the script's usage.
+one_folder() {
+    folder=$1
+    shift
+    case ${1:-} in
+    -h | --help)
+        usage
+        exit 0
+        ;;
+    -*)
+        usage >&2
+        exit 2
+        ;;
+    esac
+    [ $# -le 1 ] || { usage >&2; exit 2; }
+    folder=${1:-$folder}
+    mkdir -p "$folder" || exit 2
+    folder=$(CDPATH= cd -- "$folder" && pwd)
+}
+
 # build_in DIRECTORY CMAKE-OPTION... [-- TARGET...]: configures and builds, quietly unless it fails (status 2).
 build_in() {
     directory=$1

@@ -12,25 +12,13 @@ Writes the page into FOLDER; .build/web unless given. Open FOLDER/index.html, fr
 END_OF_USAGE
 }
 
-case ${1:-} in
--h | --help)
-    usage
-    exit 0
-    ;;
--*)
-    usage >&2
-    exit 2
-    ;;
-esac
-[ $# -le 1 ] || { usage >&2; exit 2; }
-folder=${1:-$root/.build/web}
-mkdir -p "$folder" "$root/.build/wasm" || exit 2
-folder=$(CDPATH= cd -- "$folder" && pwd)
+one_folder "$root/.build/web" "$@"
 need emscripten gcc libc6-dev libcjson-dev
 command -v emcc >/dev/null 2>&1 || { say 'emcc is missing: install emscripten and start again'; exit 2; }
 
 cd "$root" || exit 2
 work=.build/wasm
+mkdir -p $work || exit 2
 NODE_PATH=/usr/share/nodejs${NODE_PATH:+:$NODE_PATH} # where Debian has what emcc asks node for, if node is not Debian's
 export NODE_PATH
 

@@ -16,7 +16,7 @@ cat log
 
 timeout 500 sh "$root/scripts/web.sh" "$scratch/page" >log 2>&1 || fail "web.sh: $(cat log)"
 tail -n 1 log
-mkdir npm && cp "$root/tests/cli/lib/web.mjs" npm/
+mkdir npm && cp "$root/tests/cli/lib/web.mjs" "$root/tests/cli/lib/pages.js" npm/
 (cd npm && npm install --silent --no-audit --no-fund lighthouse@12 puppeteer-core@24 &&
     timeout 500 node web.mjs "$scratch/page" "$program" ../questions) >log 2>&1 || fail "web.mjs: $(tail -n 40 log)"
 grep -v '^FAILED' log

@@ -152,6 +152,11 @@ async function begin() {
     tools.filter(form_of).forEach(listen);
     web.show_digest(output_of('digest'));
     addEventListener('hashchange', turn);
+    let wait;
+    addEventListener('resize', () => {
+        clearTimeout(wait); // the pictures of chance are as wide as there is room
+        if (!section_of('chance').hidden) wait = setTimeout(() => ask('chance'), 200);
+    });
     turn();
 }
 begin();

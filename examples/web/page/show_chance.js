@@ -2,9 +2,15 @@
 // SPDX-License-Identifier: MIT
 'use strict';
 
+// So wide that letters have the size that they are written in: two pictures beside each other, or one below the other.
+web.chart_width = () => {
+    const room = document.querySelector('main').clientWidth - 56;
+    return Math.max(260, Math.min(640, room >= 854 ? (room - 14) / 2 - 34 : room - 10));
+};
+
 // bars: [{ count, text }]; marks: [{ at: 0 to 1, text, class }], from the middle of the first bar to that of the last.
 function histogram(title, bars, marks, ends) {
-    const wide = 640,
+    const wide = web.chart_width(),
         high = 190,
         top = 40,
         base = top + high,
@@ -39,17 +45,13 @@ function histogram(title, bars, marks, ends) {
                   `${b.count} times`,
               ),
     ];
-    const mark = (m, i) => {
-        const x = x_of(m.at),
-            anchor = m.at > 0.5 ? 'end' : 'start';
-        return [
-            draw('line', { x1: x, x2: x, y1: top - 24 + 14 * i, y2: base, class: `mark ${m.class}` }),
-            draw(
-                'text',
-                { x: x + (m.at > 0.5 ? -6 : 6), y: top - 15 + 14 * i, 'text-anchor': anchor, class: 'name' },
-                m.text,
-            ),
-        ];
+    const line = (m, i) =>
+        draw('line', { x1: x_of(m.at), x2: x_of(m.at), y1: top - 24 + 14 * i, y2: base, class: `mark ${m.class}` });
+    const name = (m, i) => {
+        const left_of = m.at > 0.5,
+            x = x_of(m.at) + (left_of ? -6 : 6);
+        const about = { x, y: top - 15 + 14 * i, 'text-anchor': left_of ? 'end' : 'start', class: 'name halo' };
+        return draw('text', about, m.text);
     };
     return draw(
         'svg',
@@ -57,7 +59,8 @@ function histogram(title, bars, marks, ends) {
         draw('title', {}, title),
         bars.map(bar),
         draw('line', { x1: left, x2: wide - left, y1: base, y2: base, class: 'axis' }),
-        marks.map(mark),
+        marks.map(line),
+        marks.map(name),
         draw('text', { x: left, y: base + 19, class: 'tick' }, ends[0]),
         ends[1] ? draw('text', { x: wide - left, y: base + 19, class: 'tick', 'text-anchor': 'end' }, ends[1]) : null,
     );

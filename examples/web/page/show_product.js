@@ -45,12 +45,14 @@ function draw_lanes(answer, step) {
         width = left + wide * cell + right - (wide < 32 ? 0 : 60);
     return draw(
         'svg',
-        { viewBox: `0 0 ${width} ${high}`, role: 'img', class: 'lanes', style: `max-width:${width}px` },
+        { viewBox: `0 0 ${width} ${high}`, role: 'img', class: 'lanes', style: `width:${width}px` },
         draw('title', {}, `The column of 128 rows: row ${now.row} multiplies in this step`),
         [...Array(128).keys()].map(square),
         [...Array(lanes).keys()].map(label),
     );
 }
+
+const shown_steps = 16; // the slide leads to those before
 
 function steps_so_far(answer, step) {
     const last = {};
@@ -72,12 +74,12 @@ function steps_so_far(answer, step) {
         { head: 'note', cell: s => (s.lost ? make('span', { class: 'warn' }, 'rounded away') : '') },
         { head: 'PSUM, if this were all', class: 'r', cell: s => s.total },
     ];
-    const table = web.table(`element [${answer.row}, ${answer.column}], steps 0 to ${step}`, columns, rows.reverse(), {
-        class: 'plain',
-    });
+    const shown = rows.slice(-shown_steps).reverse();
+    const title = `element [${answer.row}, ${answer.column}], steps ${shown[shown.length - 1].k} to ${step}`;
+    const table = web.table(title, columns, shown, { class: 'plain' });
     return make(
         'div',
-        { class: 'scroll tall', tabindex: 0, role: 'region', 'aria-label': 'steps so far, the latest first' },
+        { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'steps so far, the latest first' },
         table,
     );
 }

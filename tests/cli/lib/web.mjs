@@ -1,7 +1,7 @@
 // check.mjs - the playground in Chromium and Firefox: the same answers as the program of this machine, the same digest,
 // nothing asked of anybody, nothing wider than the window, everything by keyboard, and what Lighthouse says of it.
 // SPDX-License-Identifier: MIT
-// usage: npm install puppeteer-core lighthouse, in a folder with a copy of this;
+// usage: npm install puppeteer-core lighthouse, in a folder with a copy of this and of pages.js;
 //        node check.mjs FOLDER-OF-THE-PAGE PROGRAM QUESTIONS-FILE [chromium] [firefox]
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -76,7 +76,8 @@ const answered = (page, tool) =>
 async function visit(page, address) {
     await page.goto("about:blank");
     await page.goto(`${home}#${address}`);
-    await answered(page, address.split("?")[0]);
+    if (address === "digest") await page.waitForSelector("#digest button", { visible: true });
+    else await answered(page, address.split("?")[0]);
 }
 
 // ---- the checks ----
@@ -116,6 +117,7 @@ async function fits(page, name) {
             ...tools,
             "collective?system=trn3-gen2-ultraserver&op=all_reduce",
             "plan?model=deepseek-v3&job=train",
+            "digest",
         ]) {
             await visit(page, tool);
             const wide = await page.evaluate(() => {
@@ -138,6 +140,22 @@ async function fits(page, name) {
             });
             check(wide[0] === width, `${name}: the window is ${wide[0]} wide, not ${width}`);
             check(wide[1] <= 0 && !wide[2], `${name}: ${tool} is wider than ${width}: ${wide[1]} ${wide[2]}`);
+        }
+    }
+}
+
+// What the test of all reports finds wrong with a page: letters that are small, faint, cut off or upon each other.
+async function looks(page, name) {
+    const script = readFileSync("pages.js", "utf8").trim();
+    for (const width of widths) {
+        await page.setViewport({ width, height: 900 });
+        for (const value of ["light", "dark"]) {
+            await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
+            for (const tool of [...tools, "digest"]) {
+                await visit(page, tool);
+                const faults = await page.evaluate(script);
+                faults.slice(0, 4).forEach(text => fail(`${name}: ${tool}, ${width}, ${value}: ${text}`));
+            }
         }
     }
 }
@@ -251,6 +269,7 @@ async function in_browser(name, native) {
         told.push(`${await same_answers(page, name, native)} of ${questions.length} answers equal`);
         told.push(await same_digest(page, name));
         await fits(page, name);
+        if (name === "chromium") await looks(page, name); // Firefox emulates no colours
         await tabs(page, name);
         await keys(page, name);
     } catch (error) {
