@@ -52,8 +52,8 @@ need() {
     fi
 }
 
-# one_folder USUAL ARGUMENTS...: makes the folder that is the one argument there may be, or the usual one, and leaves its
-# path in $folder. Help, and arguments that are wrong, end here with the script's usage.
+# one_folder USUAL ARGUMENTS...: makes the folder that is the one argument there may be, or the usual one, and leaves
+# its path in $folder. Help, and arguments that are wrong, end here with the script's usage.
 one_folder() {
     folder=$1
     shift

@@ -318,6 +318,18 @@ TRNI_DRIVER trn_status trni_collective_carried(trni_layout *l, const trni_pick *
     return status;
 }
 
+TRNI_DRIVER trn_status trni_collective_loads(trni_layout *l, const trni_pick *choice, double *bytes)
+{
+    const int64_t links = trn_topology_link_count(l->ask->net);
+    double *carried = (double *)calloc((size_t)links + 1, sizeof *carried); /* one chip has a slot without a link */
+    if (!carried)
+        return trni_fail(l->ask->error, TRN_ENOSPC, "could not allocate the loads of %lld links", (long long)links);
+    const trn_status status = trni_collective_carried(l, choice, carried);
+    for (int64_t i = 0; status == TRN_OK && i < links; i++) bytes[i] = carried[i] * (double)l->ask->bytes;
+    free(carried);
+    return status;
+}
+
 TRN_API trn_status trn_collective_loads(const trn_collective_args *args, double *bytes)
 {
     trni_layout l;
@@ -327,15 +339,7 @@ TRN_API trn_status trn_collective_loads(const trn_collective_args *args, double 
     trn_status status = trni_layout_init(&l, args);
     if (status == TRN_OK && args->enforce_rules) status = trn_replica_group_check(args);
     if (status == TRN_OK) status = trni_pick_best(&l, (double)args->bytes, &choice);
-    if (status != TRN_OK) return status;
-    const int64_t links = trn_topology_link_count(args->net);
-    double *carried = (double *)calloc((size_t)links + 1, sizeof *carried); /* one chip has a slot without a link */
-    if (!carried)
-        return trni_fail(args->error, TRN_ENOSPC, "could not allocate the loads of %lld links", (long long)links);
-    status = trni_collective_carried(&l, &choice, carried);
-    for (int64_t i = 0; status == TRN_OK && i < links; i++) bytes[i] = carried[i] * (double)args->bytes;
-    free(carried);
-    return status;
+    return status == TRN_OK ? trni_collective_loads(&l, &choice, bytes) : status;
 }
 
 #endif /* TRNI_BODIES */
