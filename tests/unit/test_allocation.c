@@ -131,10 +131,20 @@ DOOR(plan_trace)
     return status ? status : trn_plan_trace_step(&a, &plan, &trace);
 }
 
+DOOR(collective_loads)
+{
+    const trn_topology net = trn_topology_ring(DOOR_RANKS, 128e9, 1e-6);
+    trn_collective_args a = { .net = &net, .op = TRN_ALL_GATHER, .algorithm = TRN_RING, .error = &r->error };
+    double bytes[64];
+    a.bytes = 1 << 20;
+    return trn_topology_link_count(&net) <= 64 ? trn_collective_loads(&a, bytes) : TRN_EINVAL;
+}
+
 static const struct every_door more_doors[] = {
     { DOOR_ROW(activation_table) },
     { DOOR_ROW(redistribute_sums) },
     { DOOR_ROW(plan_trace) },
+    { DOOR_ROW(collective_loads) },
 };
 enum { MORE_DOORS = sizeof more_doors / sizeof more_doors[0] };
 
