@@ -12,19 +12,9 @@ Draws into DIRECTORY, which it empties first; .build/gallery unless given. Open 
 END_OF_USAGE
 }
 
-case ${1:-} in
--h | --help)
-    usage
-    exit 0
-    ;;
--*)
-    usage >&2
-    exit 2
-    ;;
-esac
-[ $# -le 1 ] || { usage >&2; exit 2; }
-gallery=${1:-$root/.build/gallery}
-if [ -e "$gallery" ] && [ -n "$(ls -A "$gallery" 2>/dev/null)" ] && [ ! -f "$gallery/pictures.tsv" ]; then
+one_folder "$root/.build/gallery" "$@"
+gallery=$folder
+if [ -n "$(ls -A "$gallery")" ] && [ ! -f "$gallery/pictures.tsv" ]; then
     say "$gallery has other files in it than a gallery's: name another folder"
     exit 2
 fi
