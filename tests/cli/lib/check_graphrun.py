@@ -25,6 +25,7 @@ from trnmath.graphrun.graph import Trouble
 from trnmath.graphrun.machine import Engines, Settings
 
 import graphrun_block as block
+import graphrun_edges as edges
 
 Array = Any
 failed = 0
@@ -40,7 +41,7 @@ def check(right: bool, words: str) -> None:
 def values_of(text: str, given: dict[str, Array] | None = None, settings: Settings = Settings(), devices: int = 1,
               side: str = "wide", each: list[dict[str, Array]] | None = None) -> list[list[Array]]:
     """Results of a text, of each the devices' arrays."""
-    graph = (hlo if text.startswith("HloModule") else stablehlo).read(text)
+    graph = (hlo if "HloModule" in text else stablehlo).read(text)
     made, _ = inputs.values(graph, given or {}, devices, 0, (0, 2), False)
     for name, type_ in zip(graph.main.parameters, graph.main.types):
         if each is not None:
@@ -185,6 +186,33 @@ def sorts_and_loops() -> None:
       }
       %r = stablehlo.negate %w#1 : tensor<4xf32>""", {"x": x[0, :4]}, {"x": "4xf32"}, "4xf32")
     check(abs(got + x[0, :4].astype(np.float64)**6).max() < 1e-12, "while")
+
+
+def odd_ends() -> None:
+    """Where XLA and NumPy differ, on both machines."""
+    for name, text, given, wants in edges.cases():
+        for side in ("wide", "near"):
+            try:
+                found = [values[0] for values in values_of(text, given, side=side)]
+            except Trouble as trouble:
+                check(False, f"{name}: {trouble}")
+                break
+            for got, want in zip(found, wants):
+                want = np.asarray(want)
+                right = got.shape == want.shape and np.allclose(got, want, rtol=1e-6, atol=2e-5, equal_nan=True)
+                exact = want.dtype.kind == "f" or np.array_equal(got, want)
+                check(right and exact, f"{name}, {side}: {got.tolist()}, expected {want.tolist()}")
+
+
+def exchanges() -> None:
+    each = [{k: np.arange(8, dtype=np.float32).reshape(2, 4) + 8 * d + 100 * n for n, k in enumerate("xy")} for d in range(2)]
+    for d, ((a, b), (g, h), i) in enumerate(values_of(edges.EXCHANGE, devices=2, each=each)[0]):
+        check(np.array_equal(a, each[0]["xy"[d]]) and np.array_equal(b, each[1]["xy"[d]]), f"all-to-all of operands, {d}")
+        check(all(np.array_equal(w, np.vstack([e[k] for e in each])) for w, k in ((g, "x"), (h, "y"))), f"all-gather of two, {d}")
+        check(i == 0, "the replica's number")
+    for k, found in zip("xy", values_of(edges.SPLIT, devices=2, each=each)):
+        for d, got in enumerate(found):
+            check(np.array_equal(got, np.vstack([e[k][:, 2 * d:2 * d + 2] for e in each])), f"all_to_all of {k}, {d}")
 
 
 # ---- several devices ----
@@ -373,7 +401,7 @@ def _near(x: Array, y: Array, within: float) -> bool:
 
 if __name__ == "__main__":
     words = [w for w in sys.argv[1:] if w != "--table"]
-    for part in (blocks, convolutions, gathers, scatters, windows, sorts_and_loops, several, refusals):
+    for part in (blocks, convolutions, gathers, scatters, windows, sorts_and_loops, odd_ends, exchanges, several, refusals):
         part()
     bugs("--table" in sys.argv)
     broken(400)

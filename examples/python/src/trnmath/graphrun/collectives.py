@@ -11,7 +11,7 @@ import numpy as np
 import trnmath
 
 from . import formats
-from .graph import Graph, Op, Trouble
+from .graph import Graph, Op, Trouble, flat
 from .machine import FOLDS, Array, Engines, Exact
 from .reductions import kind_of
 
@@ -69,42 +69,56 @@ def all_reduce(machine: Machine, op: Op, given: Devices, graph: Graph) -> Device
     return made
 
 
+def _same(op: Op, n: int, x: Array) -> bool:
+    """Is an operand's result as large as it is: a token that torch_xla sends along?"""
+    shapes = [shape for type_ in op.types for shape in flat(type_)]
+    return n < len(shapes) and shapes[n].dims == x.shape
+
+
 def reduce_scatter(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
-    """Each device of a group gets a part of the sum."""
+    """Each device of a group gets a part of the sum, of each operand."""
     kind, axis = kind_of(graph, op), op.axis()
     if not kind:
         raise Trouble(f"line {op.line}: reduce_scatter '{op.name}' by more than one operation is not known here")
     made: Devices = [[] for _ in given]
     for group in groups_of(op, len(given)):
-        whole = _sum(machine, op, kind, [given[d][0] for d in group], op.get("formats")[0])
-        for d, part in zip(group, np.split(whole, len(group), axis)):
-            made[d].append(part)
+        for n, first in enumerate(given[group[0]]):
+            whole = _sum(machine, op, kind, [given[d][n] for d in group], op.get("formats")[n])
+            parts = [whole] * len(group) if _same(op, n, first) else np.split(whole, len(group), axis)
+            for d, part in zip(group, parts):
+                made[d].append(part)
     return made
 
 
 def all_gather(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
-    """The parts of a group, side by side."""
+    """The parts of a group, side by side, of each operand."""
     made: Devices = [[] for _ in given]
     for group in groups_of(op, len(given)):
-        whole = np.concatenate([given[d][0] for d in group], op.axis())
-        for d in group:
-            made[d].append(whole)
-            made[d] += given[d][1:]  # a token that torch_xla sends along
+        for n, first in enumerate(given[group[0]]):
+            same = _same(op, n, first)
+            whole = first if same else np.concatenate([given[d][n] for d in group], op.axis())
+            for d in group:
+                made[d].append(given[d][n] if same else whole)
     return made
 
 
 def all_to_all(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
-    """Part j of device i becomes part i of device j."""
+    """Part j of device i becomes part i of device j. HLO's parts may be operands of their own, without an axis then."""
     made: Devices = [[] for _ in given]
-    several = len(given[0]) > 1
+    attributes = op.attributes
+    cut = bool({"split_dimension", "dimension", "dimensions"} & set(attributes))
+    split = attributes.get("split_dimension", op.axis(0))
     for group in groups_of(op, len(given)):
         for place, d in enumerate(group):
-            if several:  # one operand for each device of the group
+            if not cut:
                 made[d] = [given[other][place] for other in group]
                 continue
-            split = op.attributes.get("split_dimension", op.axis(0))
-            parts = [np.split(given[other][0], len(group), split)[place] for other in group]
-            made[d] = [np.concatenate(parts, op.attributes.get("concat_dimension", split))]
+            for n, x in enumerate(given[d]):
+                if not x.ndim:  # a token
+                    made[d].append(x)
+                    continue
+                parts = [np.split(given[other][n], len(group), split)[place] for other in group]
+                made[d].append(np.concatenate(parts, attributes.get("concat_dimension", split)))
     return made
 
 
@@ -117,13 +131,19 @@ def collective_permute(machine: Machine, op: Op, given: Devices, graph: Graph) -
 
 
 def partition_id(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
-    """The device's number."""
-    return [[np.array(d, np.uint32)] for d in range(len(given))]
+    """The device's number in its replica; devices are numbered replica by replica."""
+    inner = graph.partitions if graph.partitions * graph.replicas > 1 else len(given)
+    return [[np.array(d % inner, np.uint32)] for d in range(len(given))]
+
+
+def replica_id(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
+    """The replica's number. A module that says nothing of how many it is for has replicas."""
+    return [[np.array(d // graph.partitions, np.uint32)] for d in range(len(given))]
 
 
 TABLE: dict[str, Any] = {"all_reduce": all_reduce, "reduce_scatter": reduce_scatter, "all_gather": all_gather,
                          "all_to_all": all_to_all, "collective_permute": collective_permute,
-                         "partition_id": partition_id, "replica_id": partition_id}
+                         "partition_id": partition_id, "replica_id": replica_id}
 
 
 def devices_of(graph: Graph) -> int:

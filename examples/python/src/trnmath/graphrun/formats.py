@@ -24,6 +24,7 @@ INTEGERS = {"s8": ("i8", np.int8), "s16": ("i16", np.int16), "s32": ("i32", np.i
             "s4": ("i4", np.int8), "u4": ("ui4", np.uint8), "pred": ("i1", np.bool_)}
 COMPLEX = {"c64": ("complex<f32>", np.complex64), "c128": ("complex<f64>", np.complex128)}
 OTHERS = {"token": "token"}
+FOUR = ("s4", "u4")  # of four bits, in eight
 OF_STABLEHLO = {row[0]: name for table in (FLOATS, INTEGERS, COMPLEX) for name, row in table.items()}  # type: ignore[attr-defined]
 
 
@@ -80,7 +81,22 @@ def settled(x: Array, shape: Shape, wide: bool) -> Array:
         return x if x.dtype == np.bool_ else x != 0
     want = holder(shape.format, wide)
     with np.errstate(all="ignore"):
-        return x if x.dtype == want else x.astype(want)
+        x = x if x.dtype == want else x.astype(want)
+    return _of_four(x, shape.format) if shape.format in FOUR else x
+
+
+def _of_four(x: Array, name: str) -> Array:
+    """The last four bits, with their sign."""
+    low = x & np.array(15, x.dtype)
+    return np.where(low > 7, low - 16, low).astype(x.dtype) if name == "s4" else low
+
+
+def limits(name: str) -> tuple[int, int]:
+    """The least and the largest whole number of a format."""
+    if name in FOUR:
+        return (-8, 7) if name == "s4" else (0, 15)
+    found = np.iinfo(holder(name, True))
+    return int(found.min), int(found.max)
 
 
 def of_bits(data: bytes, shape: Shape) -> Array:
@@ -91,7 +107,9 @@ def of_bits(data: bytes, shape: Shape) -> Array:
         bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")
         if len(data) == count:
             return (np.frombuffer(data, np.uint8) != 0).reshape(shape.dims)
-        return (np.full(shape.dims, bits[0] != 0) if len(data) == 1 else (bits[:count] != 0).reshape(shape.dims))
+        if len(data) == 1 and count > 8:
+            return np.full(shape.dims, bits[0] != 0)
+        return (bits[:count] != 0).reshape(shape.dims)
     stored = np.dtype(FLOATS[name][2] if name in FLOATS else INTEGERS[name][1] if name in INTEGERS else COMPLEX[name][1])
     found = np.frombuffer(data, stored)
     if found.size not in (1, shape.size):

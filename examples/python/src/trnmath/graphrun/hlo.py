@@ -73,6 +73,12 @@ def _type(text: str, line: int) -> tuple[Type, str]:
     return Shape(name, tuple(int(n) for n in sizes.split(",") if n.strip())), text[found.end():]
 
 
+def _layout(text: str) -> list[int]:
+    """Of a tensor's type: its axes as they lie in memory, the outermost first; nothing where none is said."""
+    found = re.match(r"\s*[a-z]\w*\[[^\]]*\]\{([\d,]*)", text)
+    return _ints(found.group(1))[::-1] if found else []
+
+
 def _ints(text: str) -> list[int]:
     return [int(n) for n in re.findall(r"-?\d+", text)]
 
@@ -134,7 +140,7 @@ _ATTRIBUTES: dict[str, Callable[[str], dict[str, Any]]] = {
     "dimensions": _list("dimensions"), "slice": _slice, "padding": _padding, "window": _window, "dim_labels": _labels,
     "lhs_batch_dims": _list("lhs_batch"), "rhs_batch_dims": _list("rhs_batch"),
     "lhs_contracting_dims": _list("lhs_contracting"), "rhs_contracting_dims": _list("rhs_contracting"),
-    "direction": _word("direction"), "index": _one("index"), "iota_dimension": _one("iota_dimension"),
+    "direction": _word("direction"), "type": _word("compare_type"), "index": _one("index"), "iota_dimension": _one("iota_dimension"),
     "feature_group_count": _one("feature_group_count"), "batch_group_count": _one("batch_group_count"),
     "offset_dims": _list("offset_dims"), "collapsed_slice_dims": _list("collapsed_slice_dims"),
     "operand_batching_dims": _list("operand_batching_dims"), "input_batching_dims": _list("operand_batching_dims"),
@@ -198,6 +204,8 @@ def _op(found: re.Match[str], line: int) -> Op:
     end = _closing(rest, head.end() - 1, line)
     inner = rest[head.end():end]
     op = Op([found.group(2)], kind, [], [type_], line=line)
+    if head.group(1) == "bitcast":
+        op.attributes["bits"] = _layout(found.group(3))
     bodies: dict[str, list[str]] = {}
     for part in _split(rest[end + 1:].lstrip().lstrip(",")):
         name, equals, value = part.partition("=")
@@ -223,12 +231,13 @@ def read(text: str) -> Graph:
     computations: dict[str, Computation] = {}
     entry, current, last, rooted = "", None, "", False
     numbered: dict[int, Op] = {}
+    layouts: dict[str, list[int]] = {}
     for line, row in enumerate(text.split("\n"), 1):
         row = _COMMENT.sub("", row) if "/*" in row else row
         row = "" if row.lstrip().startswith("//") else row
         header = None if current is not None or row.startswith("HloModule") else _HEADER.match(row)
         if header:
-            current, rooted, numbered = Computation(header.group(2)), False, {}
+            current, rooted, numbered, layouts = Computation(header.group(2)), False, {}, {}
             computations[current.name] = current
             last = current.name
             entry = last if header.group(1) else entry
@@ -245,6 +254,9 @@ def read(text: str) -> Graph:
                 raise
             except WRONG:
                 raise Trouble(f"line {line}: operation '{found.group(2)}' cannot be read") from None
+            layouts[op.name] = _layout(found.group(3))
+            if "bits" in op.attributes:
+                op.attributes["lies"] = layouts.get(op.operands[0] if op.operands else "", [])
             if op.kind == "parameter":
                 numbered[op.attributes["number"]] = op
             else:
@@ -255,7 +267,7 @@ def read(text: str) -> Graph:
         raise Trouble(f"computation '{current.name}' does not end")
     if not computations:
         raise Trouble("there is no computation of HLO in it")
-    head = text.split("\n", 1)[0]
+    head = next((row for row in text.split("\n") if row.lstrip().startswith("HloModule")), "")
     several = {name: re.search(rf"\b{name}=(\d+)", head) for name in ("num_partitions", "replica_count")}
     partitions, replicas = (int(found.group(1)) if found else 1 for found in several.values())
     return Graph(computations, entry or last, partitions, replicas)

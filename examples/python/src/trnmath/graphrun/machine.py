@@ -40,7 +40,8 @@ def _logistic(x: Array) -> Array:
 
 
 def _away(x: Array) -> Array:
-    return (np.sign(x) * np.floor(abs(x) + np.where(abs(x) == 0.49999999999999994, 0, 0.5))).astype(x.dtype)
+    whole = np.trunc(x)
+    return np.where(abs(x - whole) >= 0.5, whole + np.sign(x), whole).astype(x.dtype)
 
 
 def _sign(x: Array) -> Array:
@@ -66,7 +67,7 @@ def _bits(x: Array) -> int:
 
 
 def _popcnt(x: Array) -> Array:
-    return np.unpackbits(x[..., None].view(np.uint8), axis=-1).sum(-1).astype(x.dtype)
+    return np.unpackbits(np.ascontiguousarray(x)[..., None].view(np.uint8), axis=-1).sum(-1).astype(x.dtype)
 
 
 def _leading_zeros(x: Array) -> Array:
@@ -83,6 +84,13 @@ def _divide(x: Array, y: Array) -> Array:
     safe = np.where(y == 0, 1, y)
     quotient = np.where((x % safe != 0) & ((x < 0) != (safe < 0)), x // safe + 1, x // safe)
     return np.where(y == 0, np.array(-1).astype(x.dtype), quotient).astype(x.dtype)
+
+
+def _remainder(x: Array, y: Array) -> Array:
+    """The sign is the first one's; a whole number over 0 leaves all of it."""
+    if x.dtype.kind not in "iu":
+        return np.fmod(x, y)
+    return np.where(y == 0, x, np.fmod(x, np.where(y == 0, 1, y).astype(y.dtype)))
 
 
 def _shift(how: Callable[[Array, Array], Array], beyond: Callable[[Array], Array | int]) -> Callable[[Array, Array], Array]:
@@ -121,7 +129,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "square": np.square}
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": _divide, "maximum": np.maximum,
-    "minimum": np.minimum, "power": _power, "remainder": np.fmod, "atan2": np.arctan2, "and": np.bitwise_and,
+    "minimum": np.minimum, "power": _power, "remainder": _remainder, "atan2": np.arctan2, "and": np.bitwise_and,
     "or": np.bitwise_or, "xor": np.bitwise_xor, "shift_left": _shift(np.left_shift, lambda x: 0),
     "shift_right_logical": _shift(_logical, lambda x: 0), "next_after": np.nextafter,
     "shift_right_arithmetic": _shift(np.right_shift, lambda x: np.where(x < 0, -1, 0))}

@@ -52,15 +52,15 @@ def _axes(labels: str, names: str) -> list[int]:
     return [labels.index(c) for c in (*names, *digits)]
 
 
-def _padded(x: Array, pads: list[tuple[int, int]], dilation: list[int]) -> Array:
-    """[N, C, spatial...] with zeros between and around; negative widths cut off."""
-    spatial = x.shape[2:]
+def padded(x: Array, pads: list[tuple[int, int]], dilation: list[int], value: Array | float = 0) -> Array:
+    """[..., spatial] with a value between and around; negative widths cut off."""
+    rank = len(pads)
+    front, spatial = (slice(None),) * (x.ndim - rank), x.shape[x.ndim - rank:]
     spread = [(n - 1) * d + 1 if n else 0 for n, d in zip(spatial, dilation)]
-    wide = np.zeros(x.shape[:2] + tuple(spread), x.dtype)
-    wide[(slice(None), slice(None), *(slice(None, None, d) for d in dilation))] = x
-    wide = np.pad(wide, [(0, 0), (0, 0), *((max(a, 0), max(b, 0)) for a, b in pads)])
-    return wide[(slice(None), slice(None), *(slice(max(-a, 0), n - max(-b, 0))
-                                             for (a, b), n in zip(pads, wide.shape[2:])))]
+    sizes = [n + max(a, 0) + max(b, 0) for n, (a, b) in zip(spread, pads)]
+    wide = np.full((*x.shape[:x.ndim - rank], *sizes), value, x.dtype)
+    wide[(*front, *(slice(max(a, 0), max(a, 0) + n, d) for n, (a, _), d in zip(spread, pads, dilation)))] = x
+    return wide[(*front, *(slice(max(-a, 0), max(n - max(-b, 0), 0)) for (a, b), n in zip(pads, sizes)))]
 
 
 def windows(x: Array, sizes: list[int], strides: list[int], dilation: list[int]) -> Array:
@@ -86,7 +86,7 @@ def convolution(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
     if any(given.get("window_reversal", [])):
         w = np.flip(w, [2 + n for n, turned in enumerate(given["window_reversal"]) if turned])
     strides, right = given.get("window_strides", ones), given.get("rhs_dilation", ones)
-    x = _padded(x, given.get("padding", [(0, 0)] * rank), given.get("lhs_dilation", ones))
+    x = padded(x, given.get("padding", [(0, 0)] * rank), given.get("lhs_dilation", ones))
     groups, batches = given.get("feature_group_count", 1), given.get("batch_group_count", 1)
     if batches > 1:
         if groups > 1:
@@ -107,7 +107,8 @@ def _convolve(machine: Machine, op: Op, x: Array, w: Array, strides: list[int], 
     rows = view.transpose(order).reshape(-1, int(np.prod(w.shape[1:], dtype=np.int64)))
     columns = w.reshape(w.shape[0], -1).T
     pair: tuple[str, str] = (op.get("formats")[0], op.get("formats")[1])
-    made = machine.product(rows, columns, op, pair) if rows.dtype.kind not in "iub" else rows @ columns
+    whole = rows.dtype.kind in "iub" and columns.dtype.kind in "iub"
+    made = rows.astype(np.int64) @ columns.astype(np.int64) if whole else machine.product(rows, columns, op, pair)
     return made.reshape(x.shape[0], *spatial, w.shape[0]).transpose(0, rank + 1, *range(1, rank + 1))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from .graph import Computation, Graph, Op, Trouble
 from .indexing import scatter_places
 from .machine import FOLDS, Array, Engines, Exact
-from .products import windows
+from .products import padded, windows
 
 Machine = Exact | Engines
 Arrays = list[Array]
@@ -71,9 +71,7 @@ def reduce_window(machine: Machine, op: Op, arrays: Arrays, graph: Graph, call: 
     pads, base = attributes.get("padding", [(0, 0)] * rank), attributes.get("base_dilations", ones)
     views = []
     for x, start in zip(given, initial):
-        spread = [(n - 1) * d + 1 if n else 0 for n, d in zip(x.shape, base)]
-        wide = np.full([n + a + b for n, (a, b) in zip(spread, pads)], start, x.dtype)
-        wide[tuple(slice(a, a + n, d) for (a, _), n, d in zip(pads, spread, base))] = x
+        wide = padded(x, pads, base, start)
         view = windows(wide, sizes, strides, attributes.get("window_dilations", ones))
         views.append(view.reshape(*view.shape[:rank], -1))
     kind = kind_of(graph, op) if count == 1 else None
@@ -93,21 +91,41 @@ def select_and_scatter(machine: Machine, op: Op, arrays: Arrays, graph: Graph, c
     rank, attributes = x.ndim, op.attributes
     sizes, strides = attributes.get("window_dimensions", [1] * rank), attributes.get("window_strides", [1] * rank)
     pads = attributes.get("padding", [(0, 0)] * rank)
-    body = graph.body(op, 0)
-    select = body.ops[0].attributes.get("direction") if body.ops and body.ops[0].kind == "compare" else None
-    if select not in ("GE", "GT", "LE", "LT") or kind_of(graph, op, 1) != "add":
-        raise Trouble(f"line {op.line}: select_and_scatter by another rule than the largest, and sums, is not known here")
-    worst = -np.inf if select in ("GE", "GT") else np.inf
-    wide = np.full([n + a + b for n, (a, b) in zip(x.shape, pads)], worst, np.float64)
-    inner = tuple(slice(a, a + n) for n, (a, _) in zip(x.shape, pads))
-    wide[inner] = x
-    view = windows(wide, sizes, strides, [1] * rank).reshape(*source.shape, -1)
-    best = view.argmax(-1) if worst < 0 else view.argmin(-1)
-    place = np.unravel_index(best, sizes)
-    at = [np.indices(source.shape)[n] * strides[n] + place[n] for n in range(rank)]
-    made = np.full(wide.shape, start, x.dtype)
-    np.add.at(made, tuple(at), source)
-    return [made[inner]]
+    places = np.indices(x.shape).reshape(rank, -1)
+    inside = _cut_windows(np.ones(x.shape, bool), sizes, strides, pads)
+    values = _cut_windows(x, sizes, strides, pads)
+    numbers = _cut_windows(np.arange(x.size).reshape(x.shape), sizes, strides, pads)
+    if values.shape[:-1] != source.shape:
+        raise Trouble(f"line {op.line}: select_and_scatter '{op.name}' has windows {list(values.shape[:-1])}")
+    best, at, there = values[..., 0], numbers[..., 0], inside[..., 0]
+    for n in range(1, values.shape[-1]):  # the one that is held stays where select says so
+        held = call(graph.body(op, 0), [best, values[..., n]])[0].astype(bool)
+        later = inside[..., n] & (~there | ~held)
+        best, at, there = (np.where(later, v[..., n], old) for v, old in ((values, best), (numbers, at), (inside, there)))
+    made, rows = np.full(x.shape, start, x.dtype), np.flatnonzero(there.reshape(-1))
+    index, new = tuple(p[at.reshape(-1)[rows]] for p in places), source.reshape(-1)[rows]
+    _into([made], index, [new], kind_of(graph, op, 1), lambda pair: call(graph.body(op, 1), pair))
+    return [made]
+
+
+def _cut_windows(x: Array, sizes: list[int], strides: list[int], pads: list[tuple[int, int]]) -> Array:
+    """[..., window] with zeros around."""
+    view = windows(padded(x, pads, [1] * x.ndim, np.zeros((), x.dtype)), sizes, strides, [1] * x.ndim)
+    return view.reshape(*view.shape[:x.ndim], -1)
+
+
+def _into(made: list[Array], at: tuple[Array, ...], news: list[Array], kind: str | None, call: Callable[[Arrays], Arrays]) -> None:
+    """Updates at places, one after the other."""
+    if kind == "":
+        made[0][at] = news[0].astype(made[0].dtype)
+        return
+    if kind:
+        FOLDS[kind].at(made[0], at, news[0].astype(made[0].dtype))
+        return
+    for rows in _rounds(at, made[0].shape):
+        index = tuple(a[rows] for a in at)
+        for x, new in zip(made, call([*(x[index] for x in made), *(u[rows] for u in news)])):
+            x[index] = new
 
 
 def scatter(machine: Machine, op: Op, arrays: Arrays, graph: Graph, call: Call) -> Arrays:
@@ -116,20 +134,11 @@ def scatter(machine: Machine, op: Op, arrays: Arrays, graph: Graph, call: Call) 
     given, indices, updates = arrays[:count], arrays[count], arrays[count + 1:]
     made = [x.copy() for x in given]
     kind = kind_of(graph, op) if count == 1 else None
-    where, flat, inside = scatter_places(given[0], indices, updates[0], op)
-    at = tuple(w[inside] for w in where)
-    if kind == "":
-        made[0][at] = flat[inside].astype(made[0].dtype)
+    if any(u.size == 0 for u in updates):
         return made
-    if kind:
-        FOLDS[kind].at(made[0], at, flat[inside].astype(made[0].dtype))
-        return made
-    body = graph.body(op)
+    where, _, inside = scatter_places(given[0], indices, updates[0], op)
     news = [scatter_places(x, indices, u, op)[1][inside] for x, u in zip(given, updates)]
-    for rows in _rounds(at, given[0].shape):
-        index = tuple(a[rows] for a in at)
-        for x, new in zip(made, call(body, [*(x[index] for x in made), *(u[rows] for u in news)])):
-            x[index] = new
+    _into(made, tuple(w[inside] for w in where), news, kind, lambda pair: call(graph.body(op), pair))
     return made
 
 

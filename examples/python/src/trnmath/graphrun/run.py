@@ -53,6 +53,8 @@ def _fitting(op: Op, given: list[Type]) -> None:
     for name in _AXES:
         if np.min(op.attributes.get(name, 0), initial=0) < 0:
             raise Trouble(f"line {op.line}: '{op.name}' has a negative number in {name}")
+    if op.attributes["of"] in formats.FOUR and op.kind in ("popcnt", "count_leading_zeros", "shift_right_logical"):
+        raise Trouble(f"line {op.line}: {op.kind} '{op.name}' of four bits is not known here")
     if op.kind in _ALIKE:
         for type_ in given:
             if not isinstance(type_, Shape) or type_.dims != op.shape().dims:
@@ -103,7 +105,7 @@ def evaluate(machine: Machine, graph: Graph, op: Op, arrays: list[Array]) -> lis
     except (Trouble, trnmath.Error):
         raise
     except WRONG:
-        shapes = ", ".join(str(list(np.shape(a))) for a in arrays)
+        shapes = ", ".join(str(list(getattr(a, "shape", ["a tuple"]))) for a in arrays)
         raise Trouble(f"line {op.line}: {op.kind} '{op.name}' does not fit its operands {shapes}") from None
 
 
@@ -116,6 +118,21 @@ def _evaluate(machine: Machine, graph: Graph, op: Op, arrays: list[Array]) -> li
         made = _WITH_BODIES[op.kind](machine, op, arrays, graph, lambda body, given: fold_body(machine, graph, body, given))
     else:
         made = [machine.apply(op.kind, arrays, op)]
+    return _fitted(machine, op, made)
+
+
+def _between(machine: Machine, op: Op, arrays: list[list[Array]], graph: Graph) -> list[list[Array]]:
+    """An operation between devices."""
+    try:
+        return list(_BETWEEN[op.kind](machine, op, arrays, graph))
+    except (Trouble, trnmath.Error):
+        raise
+    except WRONG:
+        raise Trouble(f"line {op.line}: {op.kind} '{op.name}' does not fit its operands or {len(arrays)} devices") from None
+
+
+def _fitted(machine: Machine, op: Op, made: list[Array]) -> list[Array]:
+    """Each in its format, and as large as its type says."""
     shapes = [shape for type_ in op.types for shape in flat(type_)]
     if len(made) < len(shapes):
         raise Trouble(f"line {op.line}: '{op.name}' has {len(shapes)} results, and {len(made)} were made")
@@ -202,8 +219,12 @@ class Runner:
     def _results(self, op: Op, operands: list[Value], values: Scope, where: str) -> list[Value]:
         if op.kind == "tuple":
             return [Value(*(tuple(zip(*(getattr(v, side) for v in operands))) for side in ("wide", "near")))]
+        if op.kind in ("move", "optimization_barrier") and any(isinstance(v.wide[0], tuple) for v in operands):
+            return operands
         if op.kind == "get_tuple_element":
             index = op.get("index")
+            if not isinstance(operands[0].wide[0], tuple) or index >= len(operands[0].wide[0]):
+                raise Trouble(f"line {op.line}: '{op.name}' takes part {index}, which is not there")
             return [Value(*(tuple(parts[index] for parts in side) for side in operands[0]))]
         if op.kind == "call":
             return self.computation(self.graph.body(op), operands, values, f"{where}{op.name}/")
@@ -231,8 +252,7 @@ class Runner:
             per_device = [[values[d] for values in operands] for d in range(self.devices)]
             if machine.wide:
                 per_device = [_widened_for(op, arrays) for arrays in per_device]
-            made = _BETWEEN[op.kind](machine, op, per_device, self.graph)
-            made = [[machine.settle(np.asarray(x), shape, op) for x, shape in zip(arrays, self._shapes(op))] for arrays in made]
+            made = [_fitted(machine, op, arrays) for arrays in _between(machine, op, per_device, self.graph)]
         else:
             done: dict[tuple[int, ...], list[Array]] = {}
             made = []
@@ -247,10 +267,6 @@ class Runner:
         if any(len(arrays) < len(op.results) for arrays in made):
             raise Trouble(f"line {op.line}: '{op.name}' brings {len(made[0])} values, and {len(op.results)} are named")
         return [tuple(arrays[n] for arrays in made) for n in range(len(op.results))]
-
-    @staticmethod
-    def _shapes(op: Op) -> list[Shape]:
-        return [shape for type_ in op.types for shape in flat(type_)]
 
     def _decision(self, value: Value, op: Op) -> int:
         """What all devices say. Where the machines differ the engines are followed, and that is a doubt."""

@@ -11,6 +11,7 @@ import numpy as np
 from . import formats
 from .graph import Op, Shape, Trouble
 from .machine import COMPARE, Array, Engines, Exact
+from .products import padded
 
 Machine = Exact | Engines
 Arrays = list[Array]
@@ -37,9 +38,17 @@ def iota(machine: Machine, op: Op, _: Arrays) -> Arrays:
     return [np.broadcast_to(line, shape.dims).astype(formats.holder(shape.format, machine.wide))]
 
 
-def reshape(_: Machine, op: Op, arrays: Arrays) -> Arrays:
-    """In order of rows."""
-    return [arrays[0].reshape(op.shape().dims)]
+def reshape(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
+    """In order of rows; HLO's bitcast in the order in which both lie in memory (bits, lies: axes, outermost first)."""
+    x, shape, bits = arrays[0], op.shape(), op.attributes.get("bits")
+    if bits is None:
+        return [x.reshape(shape.dims)]
+    lies, bits = op.attributes["lies"] or list(range(x.ndim)), bits or list(range(len(shape.dims)))
+    if op.get("of") != shape.format:
+        if lies + bits != [*range(x.ndim), *range(len(shape.dims))]:
+            raise Trouble(f"line {op.line}: bitcast '{op.name}' to another format and another layout is not known here")
+        return bitcast_convert(machine, op, arrays)
+    return [x.transpose(lies).reshape([shape.dims[n] for n in bits]).transpose(np.argsort(bits).astype(int))]
 
 
 def move(_: Machine, __: Op, arrays: Arrays) -> Arrays:
@@ -106,12 +115,7 @@ def reverse(_: Machine, op: Op, arrays: Arrays) -> Arrays:
 def pad(_: Machine, op: Op, arrays: Arrays) -> Arrays:
     """Around and between; negative widths cut off."""
     low, high, inner = (op.get(name) for name in ("low", "high", "interior"))
-    x, value = arrays[0], arrays[1]
-    spread = tuple(max((n - 1) * (i + 1) + 1, 0) if n else 0 for n, i in zip(x.shape, inner))
-    sizes = [n + max(a, 0) + max(b, 0) for n, a, b in zip(spread, low, high)]
-    made = np.full(sizes, value, x.dtype)
-    made[tuple(slice(max(a, 0), max(a, 0) + n, i + 1) for a, n, i in zip(low, spread, inner))] = x
-    return [made[tuple(slice(max(-a, 0), n - max(-b, 0)) for a, b, n in zip(low, high, sizes))]]
+    return [padded(arrays[0], list(zip(low, high)), [i + 1 for i in inner], arrays[1])]
 
 
 def select(_: Machine, __: Op, arrays: Arrays) -> Arrays:
@@ -128,14 +132,14 @@ def compare(_: Machine, op: Op, arrays: Arrays) -> Arrays:
     """EQ, NE, LT, LE, GT, GE."""
     x, y = arrays
     if "TOTALORDER" in str(op.attributes.get("compare_type")) and x.dtype.kind == "f":
-        x, y = (_ordered(a.astype(np.float32)) for a in arrays)
+        x, y = (_ordered(a) for a in arrays)
     return [COMPARE[op.get("direction")](x, y)]
 
 
 def _ordered(x: Array) -> Array:
     """Whole numbers in the order of -NaN, -infinity, ..., -0, +0, ..., NaN."""
-    bits: Array = x.view(np.int32).astype(np.int64)
-    return np.where(bits < 0, -(bits & 0x7fffffff) - 1, bits)
+    bits: Array = np.ascontiguousarray(x).view(f"i{x.dtype.itemsize}")
+    return np.where(bits < 0, -(bits & np.iinfo(bits.dtype).max) - 1, bits).reshape(x.shape)
 
 
 def convert(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
@@ -144,10 +148,10 @@ def convert(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
     if x.dtype.kind == "c" and shape.format not in formats.COMPLEX:
         x = x.real
     if x.dtype.kind == "f" and shape.format in formats.INTEGERS and shape.format != "pred":
-        limits = np.iinfo(formats.holder(shape.format, machine.wide))
+        least, most = formats.limits(shape.format)
         with np.errstate(invalid="ignore"):
-            inside = np.clip(np.trunc(np.nan_to_num(x, nan=0.0)), float(limits.min), float(limits.max))
-            x = np.where(inside >= float(limits.max), limits.max, inside.astype(np.int64 if limits.min < 0 else np.uint64))
+            inside = np.clip(np.trunc(np.nan_to_num(x, nan=0.0)), float(least), float(most))
+            x = np.where(inside >= float(most), most, inside.astype(np.int64 if least < 0 else np.uint64))
     return [x if shape.format == "pred" else x.astype(formats.holder(shape.format, machine.wide)
                                                       if shape.format != "pred" else bool)]
 
@@ -157,6 +161,8 @@ def bitcast_convert(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
     rounded to their format first: without that they have no bits."""
     given, shape = op.get("of"), op.shape()
     x = arrays[0]
+    if given in formats.FOUR or shape.format in formats.FOUR:
+        raise Trouble(f"line {op.line}: bits of {given} as {shape} are not known here")
     if formats.is_float(given):
         x = formats.rounded(x.astype(formats.holder(given, False)), given)
     data = np.ascontiguousarray(formats.codes(x, given)).tobytes()
@@ -170,7 +176,9 @@ def is_finite(_: Machine, __: Op, arrays: Arrays) -> Arrays:
 
 def complex_(_: Machine, __: Op, arrays: Arrays) -> Arrays:
     """Of two parts."""
-    return [arrays[0] + 1j * arrays[1]]
+    made = np.empty(arrays[0].shape, np.result_type(*arrays, np.complex64))
+    made.real, made.imag = arrays
+    return [made]
 
 
 def real(_: Machine, __: Op, arrays: Arrays) -> Arrays:
@@ -196,6 +204,8 @@ def reduce_precision(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
 def top_k(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
     """The largest k along the last axis, and where they were; of equal ones the first."""
     x, k = arrays[0], op.attributes.get("k", flat_last(op))
+    if not op.attributes.get("largest", True):
+        raise Trouble(f"line {op.line}: top_k '{op.name}' of the smallest is not known here")
     keys = np.where(np.isnan(x), np.inf, x) if x.dtype.kind == "f" else x
     backwards = np.flip(keys, -1)  # a stable sort from the end: of equal ones the last comes last
     order = (x.shape[-1] - 1 - np.flip(np.argsort(backwards, -1, kind="stable"), -1))[..., :k]
