@@ -12,7 +12,12 @@ import numpy as np
 Array = Any
 Case = tuple[str, str, dict[str, Array], list[Any]]  # what it is about, text, operands, results
 
-PAIR = "{NAME} {{\n  {NAME}.a = {T}[] parameter(0)\n  {NAME}.b = {T}[] parameter(1)\n  ROOT {NAME}.r = {OUT}[] {OP}\n}}\n"
+PAIR = """{NAME} {{
+  {NAME}.a = {T}[] parameter(0)
+  {NAME}.b = {T}[] parameter(1)
+  ROOT {NAME}.r = {OUT}[] {OP}
+}}
+"""
 
 
 def pair(name: str, op: str, kind: str = "f32", out: str = "") -> str:
@@ -40,7 +45,8 @@ def draws(*shape: int, seed: int = 3) -> Array:
 def simple(name: str, op: str, result: str, want: Any, **given: tuple[str, Any]) -> Case:
     """One operation of parameters."""
     lines = [f"{key} = {type_} parameter({n})" for n, (key, (type_, _)) in enumerate(given.items())]
-    return name, module("\n".join([*lines, f"r = {result} {op}"])), {k: np.asarray(v) for k, (_, v) in given.items()}, [want]
+    given_ = {k: np.asarray(v) for k, (_, v) in given.items()}
+    return name, module("\n".join([*lines, f"r = {result} {op}"])), given_, [want]
 
 
 def whole_numbers() -> Iterator[Case]:
@@ -50,8 +56,9 @@ def whole_numbers() -> Iterator[Case]:
     yield simple("remainder", "remainder(x, y)", "s8[6]", [1, -1, 1, -1, 5, 0], **two)
     yield simple("overflow", "multiply(x, x)", "s8[6]", [49, 49, 49, 49, 25, 0], **two)
     u = np.array([3, 2**32 - 1], np.uint32)
-    yield simple("unsigned order", "compare(x, y), direction=GT", "pred[2]", [False, True], x=("u32[2]", u), y=("u32[2]", u[::-1].copy()))
-    yield simple("unsigned difference", "subtract(x, y)", "u32[2]", [4, 2**32 - 4], x=("u32[2]", u), y=("u32[2]", u[::-1].copy()))
+    pair_ = {"x": ("u32[2]", u), "y": ("u32[2]", u[::-1].copy())}
+    yield simple("unsigned order", "compare(x, y), direction=GT", "pred[2]", [False, True], **pair_)
+    yield simple("unsigned difference", "subtract(x, y)", "u32[2]", [4, 2**32 - 4], **pair_)
     by = ("s32[4]", np.array([1, 31, 32, -1], np.int32))
     for op, want in (("shift-left", [-10, -2**31, 0, 0]), ("shift-right-arithmetic", [-3, -1, -1, -1]),
                      ("shift-right-logical", [2**31 - 3, 1, 0, 0])):
@@ -63,67 +70,86 @@ def whole_numbers() -> Iterator[Case]:
     yield simple("floats to s4", "convert(x)", "s4[5]", [-3, 7, 0, 7, -8], x=f)
     four = ("s4[2]", np.array([7, -8], np.int8))
     yield simple("four bits", "add(x, x)", "s4[2]", [-2, 0], x=four)
-    yield simple("a convolution of s8", "convolution(x, w), window={size=2}, dim_labels=bf0_oi0->bf0", "s32[1,1,2]", [[[25400, 25400]]],
+    yield simple("a convolution of s8", "convolution(x, w), window={size=2}, dim_labels=bf0_oi0->bf0", "s32[1,1,2]",
+                 [[[25400, 25400]]],
                  x=("s8[1,1,3]", np.full((1, 1, 3), 127, np.int8)), w=("s8[1,1,2]", np.full((1, 1, 2), 100, np.int8)))
-    half = ("f64[5]", np.array([0.49999999999999994, -2.5, 2.5, 4503599627370497.0, -0.5]))
-    yield simple("away from zero", "round-nearest-afz(x)", "f64[5]", [0, -3, 3, 4503599627370497.0, -1], x=half)
+    half = np.array([0.49999999999999994, -2.5, 2.5, 4503599627370497.0, -0.5])
+    text = module("x = f64[5] parameter(0)\ny = f64[5] round-nearest-afz(x)\nr = f64[5] subtract(y, x)")
+    yield "away from zero", text, {"x": half}, [[-0.5, -0.5, 0.5, 0, -0.5]]
     text = module("x = u32[] parameter(0)\nb = u32[3] broadcast(x), dimensions={}\nr = u32[3] popcnt(b)")
     yield "bits that many elements share", text, {"x": np.array(7, np.uint32)}, [[3, 3, 3]]
 
 
 def moves() -> Iterator[Case]:
     a, b = draws(2, 3, 4, 5), draws(5, 4, 6, 2, seed=4)
+    two = {"a": ("f32[2,3,4,5]", a), "b": ("f32[5,4,6,2]", b)}
     yield simple("a product with axes in odd orders",
-                 "dot(a, b), lhs_batch_dims={2,0}, rhs_batch_dims={1,3}, lhs_contracting_dims={3}, rhs_contracting_dims={0}",
-                 "f32[4,2,3,6]", np.einsum("nijk,kjmn->jnim", a.astype(float), b.astype(float)), a=("f32[2,3,4,5]", a), b=("f32[5,4,6,2]", b))
+                 "dot(a, b), lhs_batch_dims={2,0}, rhs_batch_dims={1,3}, "
+                 "lhs_contracting_dims={3}, rhs_contracting_dims={0}", "f32[4,2,3,6]",
+                 np.einsum("nijk,kjmn->jnim", a.astype(float), b.astype(float)), **two)
     yield simple("two contracted axes in odd orders",
-                 "dot(a, b), lhs_batch_dims={2}, rhs_batch_dims={1}, lhs_contracting_dims={3,0}, rhs_contracting_dims={0,3}",
-                 "f32[4,3,6]", np.einsum("nijk,kjmn->jim", a.astype(float), b.astype(float)), a=("f32[2,3,4,5]", a), b=("f32[5,4,6,2]", b))
+                 "dot(a, b), lhs_batch_dims={2}, rhs_batch_dims={1}, "
+                 "lhs_contracting_dims={3,0}, rhs_contracting_dims={0,3}", "f32[4,3,6]",
+                 np.einsum("nijk,kjmn->jim", a.astype(float), b.astype(float)), **two)
     x = draws(2, 3)
     yield simple("broadcast with axes out of order", "broadcast(x), dimensions={2,0}", "f32[3,4,2]",
                  np.broadcast_to(x.T[:, None, :], (3, 4, 2)), x=("f32[2,3]", x))
     yield simple("clamp by scalars", "clamp(l, x, h)", "f32[3]", [-1, 0.5, np.nan], l=("f32[]", np.float32(-1)),
                  x=("f32[3]", np.array([-4, 0.5, np.nan], np.float32)), h=("f32[]", np.float32(2)))
-    yield simple("a slice that begins outside", "dynamic-slice(x, i, j), dynamic_slice_sizes={2,2}", "f32[2,2]", x[:2, 1:3],
-                 x=("f32[2,3]", x), i=("s32[]", np.int32(-5)), j=("u32[]", np.uint32(2**32 - 1)))
-    yield simple("an update that begins outside", "dynamic-update-slice(x, y, i, j)", "f32[2,3]", np.array([[x[0, 0], 9, 9], x[1]]),
-                 x=("f32[2,3]", x), y=("f32[1,2]", np.full((1, 2), 9, np.float32)), i=("s32[]", np.int32(-1)), j=("s32[]", np.int32(7)))
+    yield simple("a slice that begins outside", "dynamic-slice(x, i, j), dynamic_slice_sizes={2,2}", "f32[2,2]",
+                 x[:2, 1:3], x=("f32[2,3]", x), i=("s32[]", np.int32(-5)), j=("u32[]", np.uint32(2**32 - 1)))
+    yield simple("an update that begins outside", "dynamic-update-slice(x, y, i, j)", "f32[2,3]",
+                 np.array([[x[0, 0], 9, 9], x[1]]),
+                 x=("f32[2,3]", x), y=("f32[1,2]", np.full((1, 2), 9, np.float32)), i=("s32[]", np.int32(-1)),
+                 j=("s32[]", np.int32(7)))
     yield simple("pad with negative edges between", "pad(x, z), padding=-1_-2_1x0_1_0", "f32[0,4]", np.zeros((0, 4)),
                  x=("f32[2,3]", x), z=("f32[]", np.float32(9)))
     nan = np.array([1, np.nan, -np.inf], np.float32)
     yield simple("NaN is the largest", "maximum(x, y)", "f32[3]", [np.nan, np.nan, 2], x=("f32[3]", nan),
                  y=("f32[3]", np.array([np.nan, 1, 2], np.float32)))
     left, right = np.array([np.nan, -0.0, 1.0, -np.nan]), np.array([np.inf, 0.0, 1 + 2.0**-40, -np.inf])
-    yield simple("the total order", "compare(x, y), direction=LT, type=TOTALORDER", "pred[4]", [False, True, True, True],
-                 x=("f64[4]", left), y=("f64[4]", right))
+    yield simple("the total order", "compare(x, y), direction=LT, type=TOTALORDER", "pred[4]",
+                 [False, True, True, True], x=("f64[4]", left), y=("f64[4]", right))
     text = module("x = f32[1] parameter(0)\ny = f32[1] parameter(1)\nc = c64[1] complex(x, y)\nr = f32[1] real(c)")
     yield "an infinite imaginary part", text, {"x": np.ones(1, np.float32), "y": np.full(1, np.inf, np.float32)}, [[1]]
 
 
 def layouts() -> Iterator[Case]:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    yield ("a bitcast to another layout", module("x = f32[2,3]{1,0} parameter(0)\nr = f32[3,2]{0,1} bitcast(f32[2,3]{1,0} x)"), {"x": x}, [x.T])
-    yield ("a bitcast within one layout", module("x = f32[2,3]{1,0} parameter(0)\nr = f32[3,2]{1,0} bitcast(x)"), {"x": x}, [x.reshape(3, 2)])
-    yield ("a bitcast to bits", module("x = f32[2,3]{1,0} parameter(0)\nr = s32[2,3]{1,0} bitcast(x)"), {"x": x}, [x.view(np.int32)])
-    text = module("x = bf16[2] parameter(0)\nc = bf16[2] constant({1.01, -nan})\ny = bf16[2] add(x, c)\nr = u16[2] bitcast-convert(c)")
+    yield ("a bitcast to another layout", module("x = f32[2,3]{1,0} parameter(0)\n"
+           "r = f32[3,2]{0,1} bitcast(f32[2,3]{1,0} x)"), {"x": x}, [x.T])
+    yield ("a bitcast within one layout", module("x = f32[2,3]{1,0} parameter(0)\nr = f32[3,2]{1,0} bitcast(x)"),
+           {"x": x}, [x.reshape(3, 2)])
+    yield ("a bitcast to bits", module("x = f32[2,3]{1,0} parameter(0)\nr = s32[2,3]{1,0} bitcast(x)"), {"x": x},
+           [x.view(np.int32)])
+    text = module(
+        "x = bf16[2] parameter(0)\nc = bf16[2] constant({1.01, -nan})\ny = bf16[2] add(x, c)\n"
+        "r = u16[2] bitcast-convert(c)")
     yield "bits of BF16 constants", text, {"x": np.zeros(2, np.float32)}, [[0x3f81, 0xffc0]]
-    text = module("x = f32[2] parameter(0)\ny = s32[] parameter(1)\nt = (f32[2], s32[]) tuple(x, y)\nn = ((f32[2], s32[]), f32[2]) tuple(t, x)\n"
-                  "b = ((f32[2], s32[]), f32[2]) opt-barrier(n)\ng = (f32[2], s32[]) get-tuple-element(b), index=0\n"
-                  "r = f32[2] get-tuple-element(g), index=0")
+    text = module(
+        "x = f32[2] parameter(0)\ny = s32[] parameter(1)\nt = (f32[2], s32[]) tuple(x, y)\n"
+        "n = ((f32[2], s32[]), f32[2]) tuple(t, x)\n"
+        "b = ((f32[2], s32[]), f32[2]) opt-barrier(n)\ng = (f32[2], s32[]) get-tuple-element(b), index=0\n"
+        "r = f32[2] get-tuple-element(g), index=0")
     yield "tuples in tuples behind a barrier", text, {"x": x[0, :2], "y": np.int32(3)}, [x[0, :2]]
     text = mlir('%r = stablehlo.constant dense<"0x05"> : tensor<3xi1>', {}, "3xi1")
     yield "three booleans in a byte", text, {}, [[True, False, True]]
-    yield "a comment before the module", "// of a compiler\n" + module("r = u32[] replica-id()", head=", replica_count=1"), {}, [0]
+    yield ("a comment before the module", "// of a compiler\n" + module("r = u32[] replica-id()",
+           head=", replica_count=1"), {}, [0])
 
 
 def bodies() -> Iterator[Case]:
     x = draws(2, 3, 4)
-    both = ("larger {\n  p = f32[] parameter(0)\n  i = s32[] parameter(1)\n  q = f32[] parameter(2)\n  j = s32[] parameter(3)\n"
-            "  c = pred[] compare(p, q), direction=GE\n  v = f32[] select(c, p, q)\n  k = s32[] select(c, i, j)\n"
-            "  ROOT t = (f32[], s32[]) tuple(v, k)\n}\n")
-    text = module("x = f32[2,3,4] parameter(0)\nn = s32[24] iota(), iota_dimension=0\ni = s32[2,3,4] reshape(n)\nl = f32[] constant(-inf)\n"
-                  "z = s32[] constant(0)\nt = (f32[3], s32[3]) reduce(x, i, l, z), dimensions={2,0}, to_apply=larger\n"
-                  "r = s32[3] get-tuple-element(t), index=1", both)
+    both = (
+        "larger {\n  p = f32[] parameter(0)\n  i = s32[] parameter(1)\n  q = f32[] parameter(2)\n"
+        "  j = s32[] parameter(3)\n"
+        "  c = pred[] compare(p, q), direction=GE\n  v = f32[] select(c, p, q)\n  k = s32[] select(c, i, j)\n"
+        "  ROOT t = (f32[], s32[]) tuple(v, k)\n}\n")
+    text = module(
+        "x = f32[2,3,4] parameter(0)\nn = s32[24] iota(), iota_dimension=0\ni = s32[2,3,4] reshape(n)\n"
+        "l = f32[] constant(-inf)\n"
+        "z = s32[] constant(0)\nt = (f32[3], s32[3]) reduce(x, i, l, z), dimensions={2,0}, to_apply=larger\n"
+        "r = s32[3] get-tuple-element(t), index=1", both)
     flat = np.arange(24).reshape(2, 3, 4)
     want = [flat[:, n].ravel()[x[:, n].ravel().argmax()] for n in range(3)]
     yield "the place of the largest, over two axes", text, {"x": x}, [want]
@@ -135,31 +161,43 @@ def bodies() -> Iterator[Case]:
                       "r = f32[8] select-and-scatter(x, u, z), window={size=4 stride=4}, select=s, scatter=add",
                       pair("s", op, out="pred") + pair("add", "add(add.a, add.b)"))
         yield f"of equal ones in a window, {name}", text, {"x": ties, "u": np.array([7, 17], np.float32)}, [want_]
-    text = module("x = f32[5] parameter(0)\nz = f32[] constant(9)\nr = f32[3] reduce-window(x, z), window={size=1 pad=-1_-1}, to_apply=add",
-                  pair("add", "add(add.a, add.b)"))
+    text = module(
+        "x = f32[5] parameter(0)\nz = f32[] constant(9)\n"
+        "r = f32[3] reduce-window(x, z), window={size=1 pad=-1_-1}, to_apply=add",
+        pair("add", "add(add.a, add.b)"))
     yield "windows within", text, {"x": ties[:5]}, [ties[1:4] + 9]
     x = draws(4, 3, 5)
     i = np.array([[[0], [2]], [[9], [1]], [[-3], [0]], [[1], [1]]], np.int32)
-    text = module("x = f32[4,3,5] parameter(0)\ni = s32[4,2,1] parameter(1)\nr = f32[4,2,5] gather(x, i), offset_dims={2}, "
-                  "collapsed_slice_dims={1}, start_index_map={1}, operand_batching_dims={0}, start_indices_batching_dims={0}, "
-                  "index_vector_dim=2, slice_sizes={1,1,5}")
-    yield "gather of each batch", text, {"x": x, "i": i}, [[[x[n, min(max(int(k), 0), 2)] for k in i[n, :, 0]] for n in range(4)]]
-    text = module("x = f32[4,3,5] parameter(0)\ni = s32[4,2,1] parameter(1)\nu = f32[4,2,5] parameter(2)\nr = f32[4,3,5] scatter(x, i, u), "
-                  "update_window_dims={2}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, input_batching_dims={0}, "
-                  "scatter_indices_batching_dims={0}, index_vector_dim=2, to_apply=add", pair("add", "add(add.a, add.b)"))
+    text = module(
+        "x = f32[4,3,5] parameter(0)\ni = s32[4,2,1] parameter(1)\nr = f32[4,2,5] gather(x, i), offset_dims={2}, "
+        "collapsed_slice_dims={1}, start_index_map={1}, operand_batching_dims={0}, start_indices_batching_dims={0}, "
+        "index_vector_dim=2, slice_sizes={1,1,5}")
+    yield ("gather of each batch", text, {"x": x, "i": i}, [[[x[n, min(max(int(k), 0), 2)] for k in i[n, :, 0]]
+           for n in range(4)]])
+    text = module(
+        "x = f32[4,3,5] parameter(0)\ni = s32[4,2,1] parameter(1)\nu = f32[4,2,5] parameter(2)\n"
+        "r = f32[4,3,5] scatter(x, i, u), "
+        "update_window_dims={2}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, input_batching_dims={0}, "
+        "scatter_indices_batching_dims={0}, index_vector_dim=2, to_apply=add",
+        pair("add", "add(add.a, add.b)"))
     u, want3 = draws(4, 2, 5, seed=6), x.astype(float)
     for n in range(4):
         for m in range(2):
             if 0 <= i[n, m, 0] < 3:
                 want3[n, i[n, m, 0]] += u[n, m]
     yield "scatter of each batch", text, {"x": x, "i": i, "u": u}, [want3]
-    text = module("x = f32[3] parameter(0)\ni = s32[0,1] parameter(1)\nu = f32[0] parameter(2)\nr = f32[3] scatter(x, i, u), "
-                  "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add",
-                  pair("add", "add(add.a, add.b)"))
+    text = module(
+        "x = f32[3] parameter(0)\ni = s32[0,1] parameter(1)\nu = f32[0] parameter(2)\nr = f32[3] scatter(x, i, u), "
+        "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, "
+        "to_apply=add",
+        pair("add", "add(add.a, add.b)"))
     yield "no updates", text, {"x": ties[:3], "i": np.zeros((0, 1), np.int32), "u": np.zeros(0, np.float32)}, [ties[:3]]
-    part = lambda n: f"b{n} {{\n  b{n}.p = f32[] parameter(0)\n  b{n}.c = f32[] constant({n})\n  ROOT b{n}.r = f32[] add(b{n}.p, b{n}.c)\n}}\n"
-    text = module("i = s32[] parameter(0)\nx = f32[] parameter(1)\nr = f32[] conditional(i, x, x, x), branch_computations={b1, b2, b3}",
-                  part(1) + part(2) + part(3))
+    part = lambda n: (f"b{n} {{\n  b{n}.p = f32[] parameter(0)\n  b{n}.c = f32[] constant({n})\n"
+                      f"  ROOT b{n}.r = f32[] add(b{n}.p, b{n}.c)\n}}\n")
+    text = module(
+        "i = s32[] parameter(0)\nx = f32[] parameter(1)\n"
+        "r = f32[] conditional(i, x, x, x), branch_computations={b1, b2, b3}",
+        part(1) + part(2) + part(3))
     for index, want4 in ((-1, 13), (0, 11), (2, 13), (3, 13)):
         yield f"branch {index}", text, {"i": np.int32(index), "x": np.float32(10)}, [want4]
 
@@ -167,8 +205,10 @@ def bodies() -> Iterator[Case]:
 def norms() -> Iterator[Case]:
     x, w = draws(4, 3, 2), draws(2, 2, 4, seed=5)
     kernel = w[::-1].astype(float)
-    text = module("x = f32[4,3,2] parameter(0)\nw = f32[2,2,4] parameter(1)\nr = f32[2,2,4] convolution(x, w), window={size=2 rhs_reversal=1}, "
-                  "dim_labels=b0f_0io->b0f, batch_group_count=2")
+    text = module(
+        "x = f32[4,3,2] parameter(0)\nw = f32[2,2,4] parameter(1)\n"
+        "r = f32[2,2,4] convolution(x, w), window={size=2 rhs_reversal=1}, "
+        "dim_labels=b0f_0io->b0f, batch_group_count=2")
     want = np.zeros((2, 2, 4))
     for n, j, o in np.ndindex(2, 2, 4):
         want[n, j, o] = (x[(o // 2) * 2 + n, j:j + 2].astype(float) * kernel[:, :, o]).sum()
@@ -183,9 +223,11 @@ def norms() -> Iterator[Case]:
         step = np.zeros((5, 3))
         step[at] = 1e-5
         slope[at] = (loss(x.astype(float) + step) - loss(x.astype(float) - step)) / 2e-5
-    text = module("x = f64[5,3] parameter(0)\ns = f64[3] parameter(1)\nm = f64[3] parameter(2)\nv = f64[3] parameter(3)\nu = f64[5,3] parameter(4)\n"
-                  "t = (f64[5,3], f64[3], f64[3]) batch-norm-grad(x, s, m, v, u), epsilon=0.001, feature_index=1\n"
-                  "r = f64[5,3] get-tuple-element(t), index=0")
+    text = module(
+        "x = f64[5,3] parameter(0)\ns = f64[3] parameter(1)\nm = f64[3] parameter(2)\nv = f64[3] parameter(3)\n"
+        "u = f64[5,3] parameter(4)\n"
+        "t = (f64[5,3], f64[3], f64[3]) batch-norm-grad(x, s, m, v, u), epsilon=0.001, feature_index=1\n"
+        "r = f64[5,3] get-tuple-element(t), index=0")
     yield "the slope of a norm", text, {"x": x, "s": s, "m": mean, "v": var, "u": up}, [slope]
 
 
@@ -208,8 +250,110 @@ ENTRY e {
 """
 SPLIT = """module attributes {mhlo.num_partitions = 2 : i32} {
 func.func @main(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>) -> (tensor<4x2xf32>, tensor<4x2xf32>) {
-  %a:2 = "stablehlo.all_to_all"(%x, %y) <{concat_dimension = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>,
-    split_count = 2 : i64, split_dimension = 1 : i64}> : (tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<4x2xf32>, tensor<4x2xf32>)
+  %a:2 = "stablehlo.all_to_all"(%x, %y) <{concat_dimension = 0 : i64, split_count = 2 : i64, split_dimension = 1 : i64,
+    replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> :
+    (tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<4x2xf32>, tensor<4x2xf32>)
   return %a#0, %a#1 : tensor<4x2xf32>, tensor<4x2xf32>
 } }
 """
+
+
+# ---- dumps of a device ----
+
+Dump = tuple[str, str, dict[str, Array], dict[str, Array], Any]  # what, text, operands, what the device has, verdict
+
+
+def single(line: str, kinds: dict[str, str], before: str = "") -> str:
+    """A module of one operation r, its operands parameters."""
+    return module("\n".join([*(f"{k} = {t} parameter({n})" for n, (k, t) in enumerate(kinds.items())), line]), before)
+
+
+def narrow(x: Array) -> Array:
+    """Rounded to BF16, as float32."""
+    bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
+    return (((bits + 0x7fff + ((bits >> 16) & 1)) >> 16) << 16).astype(np.uint32).view(np.float32)
+
+
+def sums() -> Iterator[Dump]:
+    """Along axes and windows."""
+    add, largest = pair("add", "add(add.a, add.b)"), pair("most", "maximum(most.a, most.b)")
+    x = draws(4, 1024)
+    reduced = "z = f32[] constant({})\nr = f32[4] reduce(x, z), dimensions={{1}}, to_apply={}"
+    second = np.sort(x, 1)[:, -1] * np.float32(1 - 1e-3)
+    yield ("a largest that none of them is", single(reduced.format("-inf", "most"), {"x": "f32[4,1024]"}, largest),
+           {"x": x}, {"r": second}, "bug")
+    yield ("another order", single(reduced.format("0", "add"), {"x": "f32[4,1024]"}, add), {"x": x},
+           {"r": np.add.accumulate(x[:, ::-1], 1)[:, -1]}, "rounding")
+    yield ("no number", single(reduced.format("0", "add"), {"x": "f32[4,1024]"}, add), {"x": x},
+           {"r": np.full(4, np.nan, np.float32)}, "bug")
+    yield ("one number", single(reduced.format("0", "add"), {"x": "f32[4,1024]"}, add), {"x": x},
+           {"r": np.full(4, 7, np.float32)}, "bug")
+    big = (1000 * x[:1, :64]).reshape(64)
+    pooled = single(
+        "z = f32[] constant(0)\nr = f32[33] reduce-window(x, z), window={size=32}, to_apply=add", {"x": "f32[64]"}, add)
+    windows = np.lib.stride_tricks.sliding_window_view(big, 32)
+    yield ("windows in another order", pooled, {"x": big}, {"r": np.add.accumulate(windows[:, ::-1], 1)[:, -1]},
+           ("same", "rounding"))
+    yield "windows of one element less", pooled, {"x": big}, {"r": np.add.accumulate(windows[:, 1:], 1)[:, -1]}, "bug"
+    low = narrow(abs(x[:, :200]))
+    text = single("z = bf16[] constant(0)\nr = bf16[4] reduce(x, z), dimensions={1}, to_apply=add",
+                  {"x": "bf16[4,200]"}, pair("add", "add(add.a, add.b)", "bf16"))
+    held = np.zeros(4, np.float32)
+    for n in range(200):
+        held = narrow(held + low[:, n])
+    yield "sums in BF16", text, {"x": low}, {"r": held}, "numerics: as if its sums were rounded to bf16"
+    a, b = draws(3, 8192), draws(8192, 5, seed=4)
+    product = single(
+        "r = f32[3,5] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        {"a": "f32[3,8192]", "b": "f32[8192,5]"})
+    whole = np.add.accumulate(a[:, ::-1, None] * b[None, ::-1], 1)[:, -1]
+    yield "a long product in another order", product, {"a": a, "b": b}, {"r": whole}, "rounding"
+    yield "a long product without its end", product, {"a": a, "b": b}, {"r": a[:, :8190] @ b[:8190]}, "bug"
+
+
+def elements() -> Iterator[Dump]:
+    """Element by element."""
+    one = lambda op, kind="f32[5]": single(f"r = {kind} {op}", {"x": kind})
+    small = np.array([1e-39, -1e-41, 1, 2, 3], np.float32)
+    flushed = np.where(small < 1e-30, 0, small).astype(np.float32)
+    yield "below the normal numbers", one("multiply(x, x)"), {"x": np.sqrt(abs(small))}, {"r": flushed}, "rounding"
+    ones = np.array([1, 1.0001, 0.9999, 1.00001, 2], np.float32)
+    yield ("beside a logarithm's zero", one("log(x)"), {"x": ones},
+           {"r": (np.log(ones.astype(float)) + 2e-7).astype(np.float32)}, "rounding")
+    yield "a logarithm to another base", one("log(x)"), {"x": ones}, {"r": np.log2(ones)}, "bug"
+    large = np.array([100, 80, -90, 1, 0], np.float32)
+    with np.errstate(over="ignore"):
+        yield ("an exponential that overflows", one("exponential(x)"), {"x": large},
+               {"r": np.exp(large) * np.float32(1 + 1e-5)}, "rounding")
+    scores = np.linspace(-20, 0, 64).astype(np.float32)
+    yield ("an exponential of scores that were not rounded", one("exponential(x)", "bf16[64]"), {"x": narrow(scores)},
+           {"r": narrow(np.exp(scores))}, "numerics: as if its operands had more digits")
+    yield ("an exponential of half", one("exponential(x)", "bf16[64]"), {"x": narrow(scores)},
+           {"r": narrow(np.exp(scores / 2))}, "bug")
+    yield ("whole numbers beyond their format", one("add(x, x)", "s32[2]"), {"x": np.array([2, 3], np.int32)},
+           {"r": np.array([4, 6 + 2**32])}, "bug")
+    y = np.array([200, 1, 2, 3] + [0.5] * 200, np.float32)
+    text = single("e = f32[204] exponential(x)\nm = f32[204] minimum(e, e)\nr = f32[204] add(m, m)", {"x": "f32[204]"})
+    with np.errstate(over="ignore"):
+        wrong = 2 * np.exp(y) + np.where(np.arange(204) == 1, np.float32(0.5), 0)
+    yield "one overflow excuses nothing else", text, {"x": y}, {"r": wrong.astype(np.float32)}, "bug"
+
+
+def dumps() -> Iterator[Dump]:
+    """All of them."""
+    for part in (sums, elements):
+        yield from part()
+    given = {"x": draws(8, 3), "s": np.ones(3, np.float32), "o": np.zeros(3, np.float32)}
+    far = given | {"x": given["x"] + np.float32(1000)}
+    centred = far["x"] - far["x"].mean(0)
+    yield "beside a norm's zero", SECOND, far, {"a": centred / np.sqrt(far["x"].var(0) + np.float32(1e-3))}, "rounding"
+    yield "a norm without its mean", SECOND, given, {"a": given["x"] / given["x"].std(0)}, "bug"
+    yield "a second result", SECOND, given, {"b": given["x"].mean(0) + np.float32(0.1)}, "bug"
+    yield "a second result that is right", SECOND, given, {"b": given["x"].mean(0)}, ("same", "rounding")
+
+
+SECOND = mlir(
+    """%a, %b, %c = "stablehlo.batch_norm_training"(%x, %s, %o) <{epsilon = 0.001 : f32, feature_index = 1 : i64}> :
+  (tensor<8x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<8x3xf32>, tensor<3xf32>, tensor<3xf32>)
+  %r = stablehlo.negate %b : tensor<3xf32>""", {
+        "x": "8x3xf32", "s": "3xf32", "o": "3xf32"}, "3xf32")

@@ -210,7 +210,8 @@ def _moved(want: Array, device: Array, room: Array) -> str:
 def _constant_of(op: Op, arrays: list[Array], device: Array) -> str:
     """The number that would have to stand where a constant does."""
     for n, array in enumerate(arrays):
-        if len(arrays) != 2 or array.size == 0 or (array != array.flat[0]).any() or array.dtype.kind != "f":
+        if len(arrays) != 2 or array.size == 0 or arrays[1 - n].shape != device.shape or array.dtype.kind != "f" or (
+                array != array.flat[0]).any():
             continue
         other = arrays[1 - n].astype(np.float64)
         with np.errstate(all="ignore"):
@@ -291,10 +292,11 @@ class Replay:
         else:
             verdict, why = self._other(op, which, arrays, got, want, room, alone)
         at = _worst(got, want)
-        return Verdict(op.results[which], op.kind, str(op.shape(which)), op.line, verdict, share, _relative(got, want), why,
-                       at, float(got[at]), float(want[at]))
+        return Verdict(op.results[which], op.kind, str(op.shape(which)), op.line, verdict, share, _relative(got, want),
+                       why, at, float(got[at]), float(want[at]))
 
-    def _other(self, op: Op, which: int, arrays: list[Array], got: Array, want: Array, room: Array, alone: bool) -> tuple[str, str]:
+    def _other(self, op: Op, which: int, arrays: list[Array], got: Array, want: Array, room: Array,
+               alone: bool) -> tuple[str, str]:
         """Other settings, more digits of narrow operands, or a bug."""
         assert self.runner is not None
         graph, name = self.runner.graph, op.shape(which).format
@@ -314,15 +316,15 @@ class Replay:
 
 
 def _unrounded(op: Op, arrays: list[Array]) -> Array | float:
-    """What half a unit of each narrow operand does to a result: a device that fuses operations rounds them less often."""
+    """What half a unit of each narrow operand does to a result: a device that fuses operations rounds less often."""
     units = [_UNIT.get(name, 0.0) if name not in ("f32", "f64") else 0.0 for name in op.get("formats")]
     if op.kind not in (*_TABLES, "add", "subtract") or op.kind in _NORMS or not any(units):
         return 0.0
     floats, made = [a.astype(np.float64) for a in arrays], np.zeros(op.shape().dims)
     for n, unit in enumerate(units):
         with np.errstate(all="ignore"):
-            ends = [evaluate(Exact(), _NO_GRAPH, op, [x * (1 + side * unit) if m == n else x for m, x in enumerate(floats)])[0]
-                    for side in (1, -1)]
+            moved = [[x * (1 + side * unit) if m == n else x for m, x in enumerate(floats)] for side in (1, -1)]
+            ends = [evaluate(Exact(), _NO_GRAPH, op, given)[0] for given in moved]
             made = made + np.nan_to_num(abs(ends[0] - ends[1])) / 2
     return made
 

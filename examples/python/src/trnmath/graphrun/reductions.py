@@ -101,7 +101,8 @@ def select_and_scatter(machine: Machine, op: Op, arrays: Arrays, graph: Graph, c
     for n in range(1, values.shape[-1]):  # the one that is held stays where select says so
         held = call(graph.body(op, 0), [best, values[..., n]])[0].astype(bool)
         later = inside[..., n] & (~there | ~held)
-        best, at, there = (np.where(later, v[..., n], old) for v, old in ((values, best), (numbers, at), (inside, there)))
+        best, at, there = (np.where(later, v[..., n], old)
+                           for v, old in ((values, best), (numbers, at), (inside, there)))
     made, rows = np.full(x.shape, start, x.dtype), np.flatnonzero(there.reshape(-1))
     index, new = tuple(p[at.reshape(-1)[rows]] for p in places), source.reshape(-1)[rows]
     _into([made], index, [new], kind_of(graph, op, 1), lambda pair: call(graph.body(op, 1), pair))
@@ -114,7 +115,8 @@ def _cut_windows(x: Array, sizes: list[int], strides: list[int], pads: list[tupl
     return view.reshape(*view.shape[:x.ndim], -1)
 
 
-def _into(made: list[Array], at: tuple[Array, ...], news: list[Array], kind: str | None, call: Callable[[Arrays], Arrays]) -> None:
+def _into(made: list[Array], at: tuple[Array, ...], news: list[Array], kind: str | None,
+          call: Callable[[Arrays], Arrays]) -> None:
     """Updates at places, one after the other."""
     if kind == "":
         made[0][at] = news[0].astype(made[0].dtype)

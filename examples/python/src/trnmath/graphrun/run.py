@@ -128,7 +128,8 @@ def _between(machine: Machine, op: Op, arrays: list[list[Array]], graph: Graph) 
     except (Trouble, trnmath.Error):
         raise
     except WRONG:
-        raise Trouble(f"line {op.line}: {op.kind} '{op.name}' does not fit its operands or {len(arrays)} devices") from None
+        words = f"{op.kind} '{op.name}' does not fit its operands or {len(arrays)} devices"
+        raise Trouble(f"line {op.line}: {words}") from None
 
 
 def _fitted(machine: Machine, op: Op, made: list[Array]) -> list[Array]:
