@@ -330,6 +330,16 @@ def elements() -> Iterator[Dump]:
            {"r": narrow(np.exp(scores))}, "numerics: as if its operands had more digits")
     yield ("an exponential of half", one("exponential(x)", "bf16[64]"), {"x": narrow(scores)},
            {"r": narrow(np.exp(scores / 2))}, "bug")
+    parts, values = np.exp(draws(8, 64)) / 64, draws(64, 8, seed=5)
+    text = single("r = bf16[8,8] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+                  {"a": "bf16[8,64]", "b": "bf16[64,8]"})
+    given = {"a": narrow(parts), "b": narrow(values)}
+    yield ("a product of shares that were not rounded", text, given, {"r": narrow(parts @ given["b"])},
+           "numerics: as if its operands had more digits")
+    yield "a product without its first terms", text, given, {"r": narrow(given["a"][:, 4:] @ given["b"][4:])}, "bug"
+    text = single("r = f32[8,64] convert(a)", {"a": "bf16[8,64]"})
+    yield ("digits that were never lost", text, {"a": given["a"]}, {"r": parts},
+           "numerics: as if its operands had more digits")
     yield ("whole numbers beyond their format", one("add(x, x)", "s32[2]"), {"x": np.array([2, 3], np.int32)},
            {"r": np.array([4, 6 + 2**32])}, "bug")
     y = np.array([200, 1, 2, 3] + [0.5] * 200, np.float32)

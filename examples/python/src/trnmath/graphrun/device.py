@@ -308,24 +308,29 @@ class Replay:
                     continue
                 if _inside(got, other, room)[0]:
                     return "numerics", settings.words()
-            if _inside(got, want, room + _unrounded(op, arrays))[0]:
+            if _inside(got, want, room + _unrounded(op, arrays, graph))[0]:
                 return "numerics", "as if its operands had more digits when they were read than when they were written"
             if name != "f32" and _inside(got, want, room + _narrow_sums(op, arrays, want, name, graph))[0]:
                 return "numerics", f"as if its sums were rounded to {name}"
         return "bug", guess(op, arrays, want, got, room) if which == 0 else ""
 
 
-def _unrounded(op: Op, arrays: list[Array]) -> Array | float:
-    """What half a unit of each narrow operand does to a result: a device that fuses operations rounds less often."""
+def _unrounded(op: Op, arrays: list[Array], graph: Graph) -> Array | float:
+    """What the roundings of narrow operands do to a result: a device that fuses operations rounds less often."""
     units = [_UNIT.get(name, 0.0) if name not in ("f32", "f64") else 0.0 for name in op.get("formats")]
-    if op.kind not in (*_TABLES, "add", "subtract") or op.kind in _NORMS or not any(units):
+    floats, made = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays], np.zeros(op.shape().dims)
+    if not any(units) or op.kind in _NORMS:
         return 0.0
-    floats, made = [a.astype(np.float64) for a in arrays], np.zeros(op.shape().dims)
+    if op.kind in ("dot_general", "convolution") or op.kind == "reduce" and _adds(op, graph):
+        squares = evaluate(Exact(), graph, op, [np.square(x) for x in floats])[0]
+        return np.sqrt(np.asarray(squares, np.float64)) * (4 * max(units))
+    if op.kind not in (*_TABLES, "add", "subtract", "multiply", "convert"):
+        return 0.0
     for n, unit in enumerate(units):
         with np.errstate(all="ignore"):
-            moved = [[x * (1 + side * unit) if m == n else x for m, x in enumerate(floats)] for side in (1, -1)]
-            ends = [evaluate(Exact(), _NO_GRAPH, op, given)[0] for given in moved]
-            made = made + np.nan_to_num(abs(ends[0] - ends[1])) / 2
+            moved = [[x * (1 + side * unit) if m == n else x for m, x in enumerate(floats)] for side in (0, 1, -1)]
+            here, *ends = (evaluate(Exact(), graph, op, given)[0] for given in moved)
+            made = made + np.nan_to_num(np.maximum(abs(ends[0] - here), abs(ends[1] - here)))
     return made
 
 
