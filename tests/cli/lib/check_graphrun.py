@@ -342,7 +342,7 @@ REFUSED = [("HloModule m\nENTRY e {\n  a = f32[4] parameter(0)\n  ROOT b = f32[4
            ("module { func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> { return %a : tensor<?xf32> } }", "known only when it runs"),
            ("module { func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { %b = tosa.add %a, %a : tensor<2xf32>\n return %b : "
             "tensor<2xf32> } }", "tosa.add is no operation of StableHLO"),
-           ("hello", "no function of StableHLO")]
+           ("hello", "no function of StableHLO"), *edges.MISFITS]
 
 
 def refusals() -> None:

@@ -166,6 +166,10 @@ def bodies() -> Iterator[Case]:
         "r = f32[3] reduce-window(x, z), window={size=1 pad=-1_-1}, to_apply=add",
         pair("add", "add(add.a, add.b)"))
     yield "windows within", text, {"x": ties[:5]}, [ties[1:4] + 9]
+    text = module("x = f32[5] parameter(0)\ni = u64[1,1] parameter(1)\nr = f32[1] gather(x, i), offset_dims={}, "
+                  "collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}")
+    far = np.array([[2**63 + 1]], np.uint64)
+    yield "an index beyond 63 bits", text, {"x": np.arange(5, dtype=np.float32), "i": far}, [[4]]
     x = draws(4, 3, 5)
     i = np.array([[[0], [2]], [[9], [1]], [[-3], [0]], [[1], [1]]], np.int32)
     text = module(
@@ -256,6 +260,18 @@ func.func @main(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>) -> (tensor<4x2xf32>, t
   return %a#0, %a#1 : tensor<4x2xf32>, tensor<4x2xf32>
 } }
 """
+
+
+# What XLA refuses and NumPy would take.
+MISFITS = [(module(body), "does not fit its operands") for body in (
+    "p = pred[2,3] parameter(0)\na = f32[1,3] parameter(1)\nb = f32[2,3] parameter(2)\nr = f32[2,3] select(p, a, b)",
+    "l = f32[3] parameter(0)\na = f32[2,3] parameter(1)\nr = f32[2,3] clamp(l, a, a)",
+    "a = f32[2,3] parameter(0)\nv = f32[3] parameter(1)\nr = f32[2,3] pad(a, v), padding=0_0x0_0",
+    "a = f32[2,3] parameter(0)\nr = f32[2,3] slice(a), slice={[0:9], [0:3]}",
+    "a = f32[3] parameter(0)\nb = s32[3] parameter(1)\nr = f32[3] add(a, b)",
+    "a = f32[3] parameter(0)\nr = s32[3] add(a, a)", "a = f32[3] parameter(0)\nr = f32[3] compare(a, a), direction=EQ",
+    "a = f32[1,2,3] parameter(0)\nb = f32[2,3,2] parameter(1)\nr = f32[1,2,2] dot(a, b), lhs_batch_dims={0}, "
+    "rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}")]
 
 
 # ---- dumps of a device ----

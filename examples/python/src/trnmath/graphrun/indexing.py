@@ -16,6 +16,8 @@ def _indices(starts: Array, axis: int, batch: list[int]) -> tuple[Array, list[in
     """[rows, index], and the sizes of what the rows were."""
     if axis == starts.ndim:
         starts = starts[..., None]
+    if starts.dtype == np.uint64:  # what lies beyond lies beyond any axis
+        starts = np.minimum(starts, np.uint64(2**63 - 1))
     starts = np.moveaxis(starts, axis, -1)
     return starts.reshape(-1, starts.shape[-1]).astype(np.int64), list(starts.shape[:-1])
 

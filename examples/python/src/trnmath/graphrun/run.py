@@ -12,6 +12,7 @@ import numpy as np
 import trnmath
 
 from . import collectives, customs, formats, indexing, products, reductions, structure
+from .fitting import fitting
 from .graph import WRONG, Computation, Graph, Op, Shape, Trouble, Type, flat
 from .machine import BINARY, MOVES, UNARY, Array, Engines, Exact
 
@@ -41,26 +42,6 @@ def known() -> set[str]:
         "call", "while", "case", "tuple", "get_tuple_element"}
 
 
-_AXES = ("dimensions", "lhs_batch", "rhs_batch", "lhs_contracting", "rhs_contracting", "offset_dims",
-         "collapsed_slice_dims", "start_index_map", "update_window_dims", "inserted_window_dims", "start_indices",
-         "scatter_dims_to_operand_dims", "operand_batching_dims", "start_indices_batching_dims", "interior", "strides",
-         "slice_sizes", "window_dimensions", "window_strides", "dimension", "index", "iota_dimension")
-_ALIKE = set(UNARY) | set(BINARY) | {"compare", "is_finite", "complex", "real", "imag", "convert", "reduce_precision"}
-
-
-def _fitting(op: Op, given: list[Type]) -> None:
-    """What NumPy would take otherwise than XLA: negative axes, and operands of other shapes."""
-    for name in _AXES:
-        if np.min(op.attributes.get(name, 0), initial=0) < 0:
-            raise Trouble(f"line {op.line}: '{op.name}' has a negative number in {name}")
-    if op.attributes["of"] in formats.FOUR and op.kind in ("popcnt", "count_leading_zeros", "shift_right_logical"):
-        raise Trouble(f"line {op.line}: {op.kind} '{op.name}' of four bits is not known here")
-    if op.kind in _ALIKE:
-        for type_ in given:
-            if not isinstance(type_, Shape) or type_.dims != op.shape().dims:
-                raise Trouble(f"line {op.line}: {op.kind} '{op.name}' is {op.shape()}, and an operand {type_}")
-
-
 def annotate(graph: Graph) -> None:
     """Tells each operation its operands' formats, and refuses what is not known or not there."""
     def walk(computation: Computation, outer: dict[str, Type]) -> None:
@@ -74,7 +55,7 @@ def annotate(graph: Graph) -> None:
             given = [types[name] for name in op.operands]
             op.attributes["formats"] = [t.format if isinstance(t, Shape) else "" for t in given]
             op.attributes["of"] = op.attributes["formats"][0] if given else ""
-            _fitting(op, given)
+            fitting(op, given)
             inner = types
             if op.kind == "while" and "parameters" in op.attributes:
                 inner = types | dict(zip(op.attributes["parameters"], given))
