@@ -249,6 +249,10 @@ ENTRY %e (x: f32[8,6]) -> (f32[8,6], f32[4,6], f32[16,6], f32[8,6], u32[]) {
             check(close(s, (xs[pair[0]] + xs[pair[1]])[4 * place:4 * place + 4]), f"reduce-scatter, {side}, {d}")
             check(np.array_equal(g, np.concatenate(xs[:2] if d < 2 else xs[2:])), f"all-gather, {side}, {d}")
             check(np.array_equal(p, xs[d - 1] if d else 0 * xs[0]) and i == d, f"collective-permute, {side}, {d}")
+    whole = text.replace(", replica_groups={{0,1,2,3}}", "")
+    check(np.array_equal(values_of(whole, devices=4, each=each)[0][1][0], xs[1]), "without a channel a partition is alone")
+    whole = text.replace(", replica_groups={{0,1,2,3}}", ", channel_id=1, replica_groups={}")
+    check(np.allclose(values_of(whole, devices=4, each=each)[0][1][0], sum(xs), atol=1e-12), "with one, all add")
     out = [np.empty(48, np.float32) for _ in each]
     trnmath.collective("all_reduce", [e["x"].reshape(-1) for e in each], out, "trn2.48xlarge", None, 4)
     check(np.array_equal(found[0][0].reshape(-1), out[0]), "the engines' all-reduce has not the algorithm's order")

@@ -19,9 +19,15 @@ Machine = Exact | Engines
 Devices = list[list[Array]]  # of each device its operands, or its results
 
 
-def groups_of(op: Op, devices: int) -> list[list[int]]:
-    """Who works together; all, where nothing is said."""
-    groups = [g for g in op.attributes.get("replica_groups", []) if g] or [list(range(devices))]
+def groups_of(op: Op, devices: int, graph: Graph) -> list[list[int]]:
+    """Who works together. Where no groups are given: all; but replicas alone without a channel, so that in a module of
+    partitions each is by itself."""
+    groups = [g for g in op.attributes.get("replica_groups", []) if g]
+    if not groups and "channel_id" not in op.attributes and graph.partitions > 1:
+        if graph.replicas > 1:
+            raise Trouble(f"line {op.line}: '{op.name}' has no groups and no channel, in a module of replicas and partitions")
+        return [[d] for d in range(devices)]
+    groups = groups or [list(range(devices))]
     if sorted(d for g in groups for d in g) != list(range(devices)):
         raise Trouble(f"line {op.line}: groups of '{op.name}' are not those of {devices} devices")
     return groups
@@ -61,7 +67,7 @@ def all_reduce(machine: Machine, op: Op, given: Devices, graph: Graph) -> Device
     if not kind:
         raise Trouble(f"line {op.line}: all_reduce '{op.name}' by more than one operation is not known here")
     made: Devices = [[] for _ in given]
-    for group in groups_of(op, len(given)):
+    for group in groups_of(op, len(given), graph):
         for n in range(len(given[0])):
             whole = _sum(machine, op, kind, [given[d][n] for d in group], op.get("formats")[n])
             for d in group:
@@ -81,7 +87,7 @@ def reduce_scatter(machine: Machine, op: Op, given: Devices, graph: Graph) -> De
     if not kind:
         raise Trouble(f"line {op.line}: reduce_scatter '{op.name}' by more than one operation is not known here")
     made: Devices = [[] for _ in given]
-    for group in groups_of(op, len(given)):
+    for group in groups_of(op, len(given), graph):
         for n, first in enumerate(given[group[0]]):
             whole = _sum(machine, op, kind, [given[d][n] for d in group], op.get("formats")[n])
             parts = [whole] * len(group) if _same(op, n, first) else np.split(whole, len(group), axis)
@@ -93,7 +99,7 @@ def reduce_scatter(machine: Machine, op: Op, given: Devices, graph: Graph) -> De
 def all_gather(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
     """The parts of a group, side by side, of each operand."""
     made: Devices = [[] for _ in given]
-    for group in groups_of(op, len(given)):
+    for group in groups_of(op, len(given), graph):
         for n, first in enumerate(given[group[0]]):
             same = _same(op, n, first)
             whole = first if same else np.concatenate([given[d][n] for d in group], op.axis())
@@ -108,7 +114,7 @@ def all_to_all(machine: Machine, op: Op, given: Devices, graph: Graph) -> Device
     attributes = op.attributes
     cut = bool({"split_dimension", "dimension", "dimensions"} & set(attributes))
     split = attributes.get("split_dimension", op.axis(0))
-    for group in groups_of(op, len(given)):
+    for group in groups_of(op, len(given), graph):
         for place, d in enumerate(group):
             if not cut:
                 made[d] = [given[other][place] for other in group]

@@ -90,6 +90,8 @@ def _named(name: str, value: Any, op: Op) -> None:
         into["window_reversal"] = [bool(n) for n in np.ravel(value)]
     elif name == "padding":
         into["padding"] = [tuple(map(int, pair)) for pair in np.reshape(value, (-1, 2))]
+    elif name == "channel_handle":
+        into["channel_id"] = True
     elif name in ("replica_groups", "source_target_pairs"):
         into[name] = [[int(n) for n in row if n >= 0] for row in np.atleast_2d(value)] if np.size(value) else []
     elif name in ("comparison_direction", "compare_type", "algorithm", "rng_algorithm", "rng_distribution", "fft_type"):
