@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import trnmath
 from trnmath.graphrun import __main__ as command
-from trnmath.graphrun import collectives, device, hlo, inputs, run, stablehlo
+from trnmath.graphrun import collectives, device, hlo, inputs, measure, run, stablehlo
 from trnmath.graphrun.graph import Trouble
 from trnmath.graphrun.machine import Engines, Settings
 
@@ -253,6 +253,8 @@ ENTRY %e (x: f32[8,6]) -> (f32[8,6], f32[4,6], f32[16,6], f32[8,6], u32[]) {
     check(np.array_equal(values_of(whole, devices=4, each=each)[0][1][0], xs[1]), "without a channel a partition is alone")
     whole = text.replace(", replica_groups={{0,1,2,3}}", ", channel_id=1, replica_groups={}")
     check(np.allclose(values_of(whole, devices=4, each=each)[0][1][0], sum(xs), atol=1e-12), "with one, all add")
+    same = np.full(4, 3.0)  # devices share the reference's array, and one of them the engines', too
+    check(measure.relative((same, same + 1), (same, same)) == np.sqrt(4 / 72), "a distance is of all devices")
     out = [np.empty(48, np.float32) for _ in each]
     trnmath.collective("all_reduce", [e["x"].reshape(-1) for e in each], out, "trn2.48xlarge", None, 4)
     check(np.array_equal(found[0][0].reshape(-1), out[0]), "the engines' all-reduce has not the algorithm's order")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from .graph import Op, Shape, flat
 from .machine import MOVES, Array
-from .run import Runner, Value, Watcher
+from .run import Runner, Value
 
 _TURN = re.compile(r"\[\d+\]")
 _OUTSIDE = ("tuple", "get_tuple_element", "call", "while", "case")
@@ -49,23 +50,23 @@ def distance(near: Array, wide: Array) -> tuple[float, float]:
 
 def relative(near: Any, wide: Any) -> float:
     """Of all devices and parts."""
-    off = whole = 0.0
-    if near is wide:
+    pairs = {(id(a), id(b)): (a, b) for a, b in _pairs(near, wide)}.values()  # each once: devices may share them
+    if all(a is b for a, b in pairs):
         return 0.0
-    for a, b in zip(_arrays(near), _arrays(wide)):
-        if a is b:
-            continue
-        pair = distance(a, b)
-        off, whole = off + pair[0], whole + pair[1]
+    off = whole = 0.0
+    for a, b in pairs:
+        squares = distance(a, b)
+        off, whole = off + squares[0], whole + squares[1]
     return math.sqrt(off / whole) if whole > 0 else (0.0 if off == 0 else math.inf)
 
 
-def _arrays(value: Any) -> list[Array]:
-    """Each once: devices may share one."""
-    if isinstance(value, tuple):
-        seen: dict[int, Array] = {id(a): a for part in value for a in _arrays(part)}
-        return list(seen.values())
-    return [value]
+def _pairs(near: Any, wide: Any) -> Iterator[tuple[Array, Array]]:
+    """The arrays of tuples in tuples, side by side."""
+    if isinstance(near, tuple):
+        for a, b in zip(near, wide):
+            yield from _pairs(a, b)
+    else:
+        yield near, wide
 
 
 class Measure:
@@ -73,13 +74,7 @@ class Measure:
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
-        self.totals: dict[int, float] = {}
         self.runner: Runner | None = None
-        self.kept: list[Value] = []
-
-    def watcher(self) -> Watcher:
-        """What a Runner is given."""
-        return self.see
 
     def see(self, name: str, op: Op, operands: list[Value], results: list[Value]) -> None:
         """One operation."""
@@ -101,10 +96,8 @@ class Measure:
         assert self.runner is not None
         if all(_same(v.near, v.wide) for v in operands):
             exact: list[Any] = [v.wide for v in results]
-        else:  # devices that share an array go on sharing it
-            widened: dict[int, Any] = {}
-            wide = [tuple(widened.setdefault(id(x), _widen(x)) for x in v.near) for v in operands]
-            exact = self.runner.side(self.runner.wide, op, wide)
+        else:
+            exact = self.runner.side(self.runner.wide, op, [v.near for v in operands])
         return max((relative(v.near, e) for v, e in zip(results, exact)), default=0.0)
 
 
@@ -115,11 +108,6 @@ def _same(near: Any, wide: Any) -> bool:
     if isinstance(near, tuple):
         return len(near) == len(wide) and all(_same(a, b) for a, b in zip(near, wide))
     return near.shape == wide.shape and bool(np.array_equal(near, wide))
-
-
-def _widen(x: Any) -> Any:
-    """Where nothing has been done to it yet the reference takes float32 as well; a matrix is widened block by block."""
-    return tuple(_widen(part) for part in x) if isinstance(x, tuple) else x
 
 
 def _shape(op: Op) -> str:
