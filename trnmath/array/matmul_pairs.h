@@ -122,14 +122,15 @@ enum {
     TRNI_PAIRS_PANELS = 32 /* that are woven together, at most */
 };
 
-/* BF16 of n codes of 8 bits in each of so many rows, `line` bytes apart; dst's rows are dst_line numbers apart. */
+/* BF16 of n codes of 8 bits in each of so many rows, `line` bytes apart; dst's rows are dst_line numbers apart. Memory
+ * is asked for what is `below` bytes on. */
 #define TRNI_PAIRS_CODES_PARAMS                                                                                        \
-    uint16_t *dst, int64_t dst_line, const unsigned char *src, int64_t line, int64_t rows, int64_t n,                  \
+    uint16_t *dst, int64_t dst_line, const unsigned char *src, int64_t line, uintptr_t below, int64_t rows, int64_t n, \
         const uint16_t *table
 /* out[panel][word][width] of lanes that follow each other, numbers along K `line` apart: panels are `panel` words
  * apart, the last one has zeros beyond `lanes`. seen[panel][32]; *wild becomes true if any number is. */
 #define TRNI_PAIRS_WEAVE_PARAMS                                                                                        \
-    uint32_t *out, int64_t panel, int width, const uint16_t *src, int64_t line, int64_t lanes,                         \
+    uint32_t *out, int64_t panel, int width, const uint16_t *src, int64_t line, uintptr_t below, int64_t lanes,        \
         const trni_pairs_map *map, uint16_t *seen, bool *wild
 /* out[lane][word] of lanes that are `line` apart, whose numbers follow each other. */
 #define TRNI_PAIRS_JOIN_PARAMS                                                                                         \
@@ -149,10 +150,11 @@ TRNI_INLINE void trni_pairs_see(uint16_t *seen, bool *wild, uint32_t word)
 
 TRNI_INLINE void trni_pairs_codes_body(TRNI_PAIRS_CODES_PARAMS)
 {
+    (void)below;
     for (; rows > 0; rows--, dst += dst_line, src += line)
         for (int64_t i = 0; i < n; i++) dst[i] = (uint16_t)(table[src[i] & 0x7f] | (src[i] & 0x80u) << 8);
 }
-TRNI_DISPATCH_ONE(trni_pairs_codes, (TRNI_PAIRS_CODES_PARAMS), (dst, dst_line, src, line, rows, n, table))
+TRNI_DISPATCH_ONE(trni_pairs_codes, (TRNI_PAIRS_CODES_PARAMS), (dst, dst_line, src, line, below, rows, n, table))
 
 /* The numbers `early` and `late` of what is at src, `step` apart; the second may be none. */
 TRNI_INLINE uint32_t trni_pairs_word(const uint16_t *src, int64_t step, const trni_pairs_map *map, int w)
@@ -163,6 +165,7 @@ TRNI_INLINE uint32_t trni_pairs_word(const uint16_t *src, int64_t step, const tr
 
 TRNI_INLINE void trni_pairs_weave_body(TRNI_PAIRS_WEAVE_PARAMS)
 {
+    (void)below;
     for (int64_t left = lanes; left > 0; left -= width, src += width, out += panel, seen += TRNI_PAIRS_SEEN)
         for (int w = 0; w < map->words; w++)
             for (int i = 0; i < width; i++) {
@@ -170,7 +173,8 @@ TRNI_INLINE void trni_pairs_weave_body(TRNI_PAIRS_WEAVE_PARAMS)
                 trni_pairs_see(seen, wild, out[w * width + i]);
             }
 }
-TRNI_DISPATCH_ONE(trni_pairs_weave, (TRNI_PAIRS_WEAVE_PARAMS), (out, panel, width, src, line, lanes, map, seen, wild))
+TRNI_DISPATCH_ONE(trni_pairs_weave, (TRNI_PAIRS_WEAVE_PARAMS),
+                  (out, panel, width, src, line, below, lanes, map, seen, wild))
 
 TRNI_INLINE void trni_pairs_join_body(TRNI_PAIRS_JOIN_PARAMS)
 {
@@ -321,7 +325,7 @@ TRNI_DRIVER bool trni_pairs_usable(trn_isa unit)
 /* ---- a thread's pairs ---- */
 
 typedef struct trni_pairs_work {
-    bool on, emulated;
+    bool on, emulated, asked; /* memory for the next panels by the kernels: packing need not */
     trni_pairs_map whole, tail;
     trni_array vectors; /* where the proof fails */
     trni_pairs_fn *multiply[TRNI_KERNELS];
@@ -448,10 +452,10 @@ TRNI_FN void trni_pairs_numbers(const trni_pairs_work *s, const trni_operand *o,
     const int64_t step = lanes ? o->lane_stride : o->depth_stride;
     const unsigned char *at = trni_operand_at(o, lane, k);
     unsigned char line[TRNI_PAIRS_DEPTH];
-    if (codes && step == 1) s->pack.codes(dst, 0, at, 0, 1, n, codes);
+    if (codes && step == 1) s->pack.codes(dst, 0, at, 0, 0, 1, n, codes);
     if (codes && step != 1) {
         for (int64_t i = 0; i < n; i++) line[i] = at[i * step];
-        s->pack.codes(dst, 0, line, 0, 1, n, codes);
+        s->pack.codes(dst, 0, line, 0, 0, 1, n, codes);
     }
     for (int64_t i = 0; i < n && !codes; i++) memcpy(dst + i, at + i * step * (int64_t)sizeof *dst, sizeof *dst);
 }
@@ -486,18 +490,20 @@ TRNI_LEAN void trni_pairs_weave_lanes(const trni_pairs_work *s, const trni_opera
     enum { most = 8192 };
     TRNI_LINES(uint16_t) room[most];                                      /* [number along K][together] */
     const int64_t together = map->depth > TRNI_PAIRS_DEPTH / 2 ? 32 : 64; /* whole panels that there is room for */
+    const uintptr_t below = s->asked ? 0 : (uintptr_t)(map->depth * o->depth_stride * o->bytes);
     if (trni_pairs_direct(o, codes)) {
         s->pack.weave(out, panel, width, (const uint16_t *)(const void *)trni_operand_at(o, lane, k), o->depth_stride,
-                      lanes, map, seen, wild);
+                      below, lanes, map, seen, wild);
         return;
     }
     for (int64_t from = 0; from < lanes; from += together) {
         const int64_t some = trni_min64(lanes - from, together);
         if (codes)
-            s->pack.codes(room, together, trni_operand_at(o, lane + from, k), o->depth_stride, map->depth, some, codes);
+            s->pack.codes(room, together, trni_operand_at(o, lane + from, k), o->depth_stride, below, map->depth, some,
+                          codes);
         for (int t = 0; t < map->depth && !codes; t++)
             trni_pairs_numbers(s, o, codes, lane + from, k + t, some, true, room + t * together);
-        s->pack.weave(out + from / width * panel, panel, width, room, together, some, map,
+        s->pack.weave(out + from / width * panel, panel, width, room, together, 0, some, map,
                       seen + from / width * TRNI_PAIRS_SEEN, wild);
     }
 }

@@ -42,12 +42,11 @@ __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void trn
     if (_mm512_cmpge_epu16_mask(most, _mm512_set1_epi16(TRNI_PAIRS_WILD))) *wild = true;
 }
 
-/* Two tables of 64, and the sign. Memory is asked for the same codes of the next tile. */
+/* Two tables of 64, and the sign. */
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_codes(TRNI_PAIRS_CODES_PARAMS)
 {
     const __m512i t0 = _mm512_loadu_si512(table), t1 = _mm512_loadu_si512(table + 32),
                   t2 = _mm512_loadu_si512(table + 64), t3 = _mm512_loadu_si512(table + 96);
-    const uintptr_t below = (uintptr_t)(rows * line);
     for (; rows > 0; rows--, dst += dst_line, src += line) {
         _mm_prefetch((const char *)((uintptr_t)src + below), _MM_HINT_T1);
         for (int64_t i = 0; i < n; i += 32) {
@@ -61,7 +60,7 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_codes(TRNI_PAIRS_CODE
     }
 }
 
-/* One word of a panel's columns: the halves are asked for in the next tile, looked at and put together. A last, odd
+/* One word of a panel's columns: the halves are looked at and put together, and memory is asked for what is below. A last, odd
  * number has no later one: its mask is empty. */
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
 trni_simd_pairs_weave_word(uint32_t *to, const uint16_t *early, const uint16_t *late, __mmask32 mask, __mmask32 later,
@@ -80,12 +79,12 @@ trni_simd_pairs_weave_word(uint32_t *to, const uint16_t *early, const uint16_t *
 /* Words outside, `panels` panels inside: memory is read line after line. */
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
 trni_simd_pairs_weave_some(const int panels, const bool wide, __mmask32 mask, uint32_t *out, int64_t panel,
-                           const uint16_t *src, int64_t line, const trni_pairs_map *map, uint16_t *seen, __m512i *most)
+                           const uint16_t *src, int64_t line, uintptr_t below, const trni_pairs_map *map,
+                           uint16_t *seen, __m512i *most)
 {
     const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
                                            37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0),
                   second = _mm512_add_epi16(first, _mm512_set1_epi16(16));
-    const uintptr_t below = (uintptr_t)(map->depth * line) * sizeof *src;
     const int width = wide ? 32 : 16;
     __m512i least[TRNI_SIMD_WOVEN];
     TRNI_EVERY(i, panels) least[i] = _mm512_loadu_si512(seen + i * TRNI_PAIRS_SEEN);
@@ -104,15 +103,15 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave(TRNI_PAIRS_WEAV
     const int woven = (int)TRNI_SIMD_WOVEN;
     __m512i most = _mm512_setzero_si512();
     for (; width == 32 && lanes >= 32 * woven; lanes -= 32 * woven, src += 32 * woven, out += woven * panel) {
-        trni_simd_pairs_weave_some(TRNI_SIMD_WOVEN, true, 0xffffffffu, out, panel, src, line, map, seen, &most);
+        trni_simd_pairs_weave_some(TRNI_SIMD_WOVEN, true, 0xffffffffu, out, panel, src, line, below, map, seen, &most);
         seen += woven * TRNI_PAIRS_SEEN;
     }
     for (; lanes > 0; lanes -= width, src += width, out += panel, seen += TRNI_PAIRS_SEEN) {
         const __mmask32 mask = trni_simd_pairs_mask(lanes);
         if (width == 32)
-            trni_simd_pairs_weave_some(1, true, mask, out, panel, src, line, map, seen, &most);
+            trni_simd_pairs_weave_some(1, true, mask, out, panel, src, line, below, map, seen, &most);
         else
-            trni_simd_pairs_weave_some(1, false, mask, out, panel, src, line, map, seen, &most);
+            trni_simd_pairs_weave_some(1, false, mask, out, panel, src, line, below, map, seen, &most);
     }
     trni_simd_pairs_most(wild, most);
 }
