@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 import trnmath
 from trnmath.graphrun import __main__ as command
-from trnmath.graphrun import collectives, device, hlo, inputs, measure, run, stablehlo
+from trnmath.graphrun import collectives, device, hlo, inputs, job, measure, run, sharding, stablehlo
 from trnmath.graphrun.graph import Trouble
 from trnmath.graphrun.machine import Engines, Settings
 
 import graphrun_block as block
 import graphrun_edges as edges
+import graphrun_sharded as sharded
 
 Array = Any
 failed = 0
@@ -42,7 +43,8 @@ def values_of(text: str, given: dict[str, Array] | None = None, settings: Settin
               side: str = "wide", each: list[dict[str, Array]] | None = None) -> list[list[Array]]:
     """Results of a text, of each the devices' arrays."""
     graph = (hlo if "HloModule" in text else stablehlo).read(text)
-    made, _ = inputs.values(graph, given or {}, devices, 0, (0, 2), False)
+    sharding.resolve(graph)
+    made, _ = inputs.values(graph, given or {}, devices, 0, (0, 2), graph.parts)
     for name, type_ in zip(graph.main.parameters, graph.main.types):
         if each is not None:
             pairs = [inputs.both(np.asarray(one[name.lstrip("%")]), type_) for one in each]
@@ -262,6 +264,32 @@ ENTRY %e (x: f32[8,6]) -> (f32[8,6], f32[4,6], f32[16,6], f32[8,6], u32[]) {
 
 # ---- a device's dump ----
 
+def parts() -> None:
+    """Programs of parts are the whole one, on both machines; what does not fit is refused."""
+    given = sharded.operands()
+    want = sharded.wanted(given)
+    for name, text in sharded.programs():
+        graph = stablehlo.read(text)
+        sharding.resolve(graph)
+        check(collectives.devices_of(graph) == 8, f"{name}: devices")
+        for side, within in (("wide", 1e-12), ("near", 1e-5)):
+            found = values_of(text, given, devices=8, side=side)[0]
+            check(all(np.allclose(x, want, within, within) for x in found), f"{name}: {side}")
+    x = given["x"].astype(np.float64)
+    found = values_of(sharded.hlo(), {"x": given["x"]}, devices=4)[0]
+    check(all(np.allclose(f, x.reshape(4, 2, 12).sum(0), 1e-12, 1e-12) for f in found), "HLO: the sum of parts")
+    found = values_of(sharded.hlo("{devices=[4,1]<=[4]}", 8), {"x": given["x"]}, devices=4)[0]
+    check(np.allclose(found[3], np.tile(x.reshape(4, 2, 12).sum(0), (4, 1)), 1e-12, 1e-12), "HLO: parts put together")
+    found = values_of(sharded.TURNS, {"x": given["x"]}, devices=8)[0]
+    check(np.array_equal(found[5], x.reshape(2, 4, 12).swapaxes(0, 1).reshape(8, 12)), "Shardy: two axes of one")
+    for words, text in sharded.refused():
+        try:
+            values_of(text, given, devices=8)
+            check(False, f"not refused: {words}")
+        except Trouble as trouble:
+            check(words in str(trouble), f"'{words}' is expected: {trouble}")
+
+
 def dumped(folder: Path, values: dict[str, Array], leave: int, draw: random.Random) -> None:
     """Some of the values as files: leave of four operations are not there."""
     folder.mkdir()
@@ -351,6 +379,26 @@ REFUSED = [("HloModule m\nENTRY e {\n  a = f32[4] parameter(0)\n  ROOT b = f32[4
            ("hello", "no function of StableHLO"), *edges.MISFITS]
 
 
+TWICE = """func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.negate %x : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+// -----
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.add %x, %x : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+"""
+
+
+def several_modules() -> None:
+    """A file with two: the one that is asked for, with its lines."""
+    Path("two.mlir").write_text(TWICE)
+    for which, kind, line in ((1, "negate", 2), (2, "add", 7)):
+        op = job.read("two.mlir", which).main.ops[0]
+        check((op.kind, op.line) == (kind, line), f"module {which}: {op.kind}, line {op.line}")
+
+
 def refusals() -> None:
     for text, words in REFUSED:
         with contextlib.suppress(Trouble):
@@ -361,6 +409,12 @@ def refusals() -> None:
             values_of(text)
         except Trouble as trouble:
             check(words in str(trouble) and "\n" not in str(trouble), f"'{trouble}' where '{words}' is expected")
+    several_modules()
+    huge = "func.func @main(%x: tensor<99999x99999x99xf32>) -> tensor<99999x99999x99xf32> { return %x : tensor<99999x99999x99xf32> }"
+    for name, text, words in (("huge.mlir", huge, "GiB of memory are needed"), ("two.mlir", TWICE, "--module 1 to 2")):
+        Path(name).write_text(text)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            check(command.main([name]) == 2 and words in said.getvalue(), f"{name}: {said.getvalue()}")
     with contextlib.redirect_stderr(io.StringIO()) as said:
         check(command.main(["/nowhere.hlo"]) == 2 and said.getvalue() == "graphrun: /nowhere.hlo: No such file or directory\n",
               f"a file that is not there: {said.getvalue()}")
@@ -427,7 +481,7 @@ def _near(x: Array, y: Array, within: float) -> bool:
 if __name__ == "__main__":
     words = [w for w in sys.argv[1:] if w != "--table"]
     for part in (blocks, convolutions, gathers, scatters, windows, sorts_and_loops, odd_ends, exchanges, several,
-                 refusals, verdicts):
+                 parts, refusals, verdicts):
         part()
     bugs("--table" in sys.argv)
     broken(400)

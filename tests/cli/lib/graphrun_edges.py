@@ -235,9 +235,108 @@ def norms() -> Iterator[Case]:
     yield "the slope of a norm", text, {"x": x, "s": s, "m": mean, "v": var, "u": up}, [slope]
 
 
+def forms() -> Iterator[Case]:
+    """Ways to write what is the same: MLIR's generic form, aliases, constants at the end; sizes as operands; XLA's starts
+    and ends; operations of older frameworks."""
+    x, y = draws(2, 3), draws(3, 4, seed=4)
+    yield "the generic form", """"builtin.module"() <{sym_name = "m"}> ({
+      "func.func"() <{function_type = (tensor<2x3xf32>) -> tensor<2x3xf32>, sym_name = "main"}> ({
+      ^bb0(%x: tensor<2x3xf32>):
+        %0 = "stablehlo.negate"(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+        %1 = "func.call"(%0) <{callee = @twice}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+        "func.return"(%1) : (tensor<2x3xf32>) -> ()
+      }) : () -> ()
+      "func.func"() ({
+      ^bb0(%x: tensor<2x3xf32>):
+        %0 = "stablehlo.add"(%x, %x) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+        "func.return"(%0) : (tensor<2x3xf32>) -> ()
+      }) {function_type = (tensor<2x3xf32>) -> tensor<2x3xf32>, sym_name = "twice"} : () -> ()
+    }) : () -> ()""", {"x": x}, [-2 * x]
+    yield "an alias of a type", """!pair = tuple<tensor<2xf32>, tensor<2xf32>>
+    module { func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = "mhlo.tuple"(%x, %x) : (tensor<2xf32>, tensor<2xf32>) -> !pair
+      %r = "mhlo.get_tuple_element"(%0) {index = 1 : i32} : (!pair) -> tensor<2xf32>
+      return %r : tensor<2xf32> } }""", {"x": x[0, :2]}, [x[0, :2]]
+    yield "a constant at the end", """module { func.func @main() -> tensor<2xf32> {
+      %r = stablehlo.constant dense_resource<two> : tensor<2xf32>
+      return %r : tensor<2xf32> } }
+    {-# dialect_resources: { builtin: { two: "0x040000000000803F000000C0" } } #-}""", {}, [[1.0, -2.0]]
+    yield "sizes as operands", mlir("""%s = stablehlo.constant dense<[3, 2]> : tensor<2xi64>
+      %a = stablehlo.dynamic_reshape %x, %s : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<3x2xf32>
+      %w = stablehlo.constant dense<[3, 2, 4]> : tensor<3xi64>
+      %b = stablehlo.dynamic_broadcast_in_dim %a, %w, dims = [0, 1] : (tensor<3x2xf32>, tensor<3xi64>) -> tensor<3x2x4xf32>
+      %z = stablehlo.constant dense<[0, 1, 0]> : tensor<3xi64>
+      %l = stablehlo.constant dense<[3, 2, 4]> : tensor<3xi64>
+      %t = stablehlo.constant dense<[2, 1, 3]> : tensor<3xi64>
+      %c = stablehlo.real_dynamic_slice %b, %z, %l, %t :
+        (tensor<3x2x4xf32>, tensor<3xi64>, tensor<3xi64>, tensor<3xi64>) -> tensor<2x1x2xf32>
+      %i = stablehlo.dynamic_iota %t, dim = 2 : (tensor<3xi64>) -> tensor<2x1x2xf32>
+      %r = stablehlo.add %c, %i : tensor<2x1x2xf32>""", {"x": "2x3xf32"}, "2x1x2xf32"), {"x": x}, [
+        np.broadcast_to(x.reshape(3, 2)[::2, 1:, None], (2, 1, 2)) + [0, 1]]
+    yield "how long an axis is", mlir("%r = stablehlo.get_dimension_size %x, dim = 1 : (tensor<2x3xf32>) -> tensor<i32>",
+                                      {"x": "2x3xf32"}, "i32"), {"x": x}, [3]
+    yield "einsum", mlir('%r = "stablehlo.einsum"(%x, %y) <{einsum_config = "ij,jk->ki"}> : '
+                         "(tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<4x2xf32>", {"x": "2x3xf32", "y": "3x4xf32"}, "4x2xf32"), {
+                             "x": x, "y": y}, [(x @ y).T]
+    yield "torch_index_select", mlir('%r = "mhlo.torch_index_select"(%x, %i) {dim = 1 : i64, batch_dims = 0 : i64} : '
+                                     "(tensor<2x3xf32>, tensor<4xi64>) -> tensor<2x4xf32>",
+                                     {"x": "2x3xf32", "i": "4xi64"}, "2x4xf32"), {"x": x, "i": np.array([2, 0, 0, 1])}, [
+                                         x[:, [2, 0, 0, 1]]]
+    yield "mhlo.broadcast", mlir('%r = "mhlo.broadcast"(%x) {broadcast_sizes = dense<[4]> : tensor<1xi64>} : '
+                                 "(tensor<2x3xf32>) -> tensor<4x2x3xf32>", {"x": "2x3xf32"}, "4x2x3xf32"), {"x": x}, [
+                                     np.broadcast_to(x, (4, 2, 3))]
+    yield "mhlo.topk", mlir("""%t:2 = stablehlo.custom_call @mhlo.topk(%x) {mhlo.attributes = {k = 2 : i64, largest = true},
+      mhlo.version = 1 : i64} : (tensor<2x3xf32>) -> (tensor<2x2xf32>, tensor<2x2xi32>)
+      %a = stablehlo.convert %t#1 : (tensor<2x2xi32>) -> tensor<2x2xf32>
+      %r = stablehlo.add %a, %t#0 : tensor<2x2xf32>""", {"x": "2x3xf32"}, "2x2xf32"), {"x": x}, [
+        np.argsort(-x, -1)[:, :2] - np.sort(-x, -1)[:, :2]]
+    yield "mhlo.asinh", mlir("%r = stablehlo.custom_call @mhlo.asinh(%x) {mhlo.attributes = {}, mhlo.version = 1 : i64} : "
+                             "(tensor<2x3xf32>) -> tensor<2x3xf32>", {"x": "2x3xf32"}, "2x3xf32"), {"x": x}, [np.arcsinh(x)]
+    yield "map", module("x = f32[2,3] parameter(0)\nr = f32[2,3] map(x, x), dimensions={0,1}, to_apply=f",
+                        pair("f", "multiply(f.a, f.b)")), {"x": x}, [x * x]
+    yield "starts and ends", module("""x = f32[2,3] parameter(0)
+      c = (f32[2,3], f32[2,3], u32[]) copy-start(x)
+      d = f32[2,3] copy-done(c)
+      s = ((f32[2,3]), f32[2,3], s32[]) async-start(d), calls=wrapped
+      u = ((f32[2,3]), f32[2,3], s32[]) async-update(s)
+      a = f32[2,3] async-done(u)
+      g = (f32[2,3], f32[2,3]) all-gather-start(a), replica_groups={{0}}, dimensions={0}
+      r = f32[2,3] all-gather-done(g)""", "wrapped {\n  p = f32[2,3] parameter(0)\n  ROOT n = f32[2,3] negate(p)\n}\n"), {
+          "x": x}, [-x]
+
+
+def sorts() -> Iterator[Case]:
+    """Longer than a run of merges, with equal ones, and by more than one key."""
+    x, y = np.random.default_rng(1).integers(-9, 9, (2, 301)).astype(np.float32), draws(2, 301)
+    keys = """less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = f32[] parameter(2)
+  d = f32[] parameter(3)
+  more = pred[] compare(a, b), direction=GT
+  same = pred[] compare(a, b), direction=EQ
+  then = pred[] compare(c, d), direction=LT
+  both = pred[] and(same, then)
+  ROOT r = pred[] or(more, both)
+}
+"""
+    order = np.stack([np.lexsort((y[n], -x[n])) for n in range(2)])
+    want = [np.take_along_axis(a, order, -1) for a in (x, y)]
+    text = module("x = f32[2,301] parameter(0)\ny = f32[2,301] parameter(1)\n"
+                  "s = (f32[2,301], f32[2,301]) sort(x, y), dimensions={1}, to_apply=less\n"
+                  "f = f32[2,301] get-tuple-element(s), index=0\ng = f32[2,301] get-tuple-element(s), index=1\n"
+                  "t = f32[2,301] multiply(f, f)\nr = f32[2,301] add(t, g)", keys)
+    yield "a sort by two keys", text, {"x": x, "y": y}, [want[0] * want[0] + want[1]]
+    text = module("x = f32[2,301] parameter(0)\ni = s32[2,301] iota(), iota_dimension=1\n"
+                  "s = (f32[2,301], s32[2,301]) sort(x, i), dimensions={1}, is_stable=true, to_apply=less\n"
+                  "r = s32[2,301] get-tuple-element(s), index=1", keys.replace("c = f32", "c = s32").replace(
+                      "d = f32", "d = s32").replace("ROOT r = pred[] or(more, both)", "ROOT r = pred[] copy(more)"))
+    yield "equal ones stay in order", text, {"x": x}, [np.argsort(-x, -1, kind="stable")]
+
+
 def cases() -> Iterator[Case]:
     """All of them, each of one device."""
-    for part in (whole_numbers, moves, layouts, bodies, norms):
+    for part in (whole_numbers, moves, layouts, bodies, norms, forms, sorts):
         yield from part()
 
 

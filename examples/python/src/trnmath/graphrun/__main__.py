@@ -16,7 +16,7 @@ import numpy as np
 import trnmath
 
 from . import device, inputs, page
-from .graph import Trouble
+from .graph import OUTSIDE, Trouble
 from .job import Job
 from .machine import CASTS
 from .measure import Measure, Row, adds_most, first_apart, relative
@@ -30,6 +30,7 @@ def arguments(words: list[str]) -> argparse.Namespace:
     p = argparse.ArgumentParser(prog="graphrun", description="Runs HLO (.hlo, .txt) or StableHLO (.mlir) text twice: in "
                                 "float64, and on the engines with the compiler's casts; says where they part.")
     p.add_argument("file", metavar="FILE")
+    p.add_argument("--module", type=int, metavar="N", help="of a file with several, which one, from 1")
     p.add_argument("--inputs", nargs="+", default=[], metavar="DIR|FILE.npz|NAME=FILE.npy",
                    help="the entry's parameters; those that are not given are random")
     p.add_argument("--seed", type=int, default=0, help="of random parameters")
@@ -62,7 +63,7 @@ def _dumper(folder: str, also: Any) -> Any:
     def see(name: str, op: Any, operands: list[Value], results: list[Value]) -> None:
         also(name, op, operands, results)
         for result, value in zip(op.results, results):
-            if op.kind not in ("tuple", "call", "while", "case") and not isinstance(value.near[0], tuple):
+            if op.kind not in ("tuple", *OUTSIDE) and not isinstance(value.near[0], tuple):
                 np.save(os.path.join(folder, inputs.file_name(result) + ".npy"), value.near[0])
     see.__self__ = also.__self__  # type: ignore[attr-defined]
     return see

@@ -136,6 +136,15 @@ def collective_permute(machine: Machine, op: Op, given: Devices, graph: Graph) -
     return made
 
 
+def collective_broadcast(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
+    """What the first device of a group has; zeros where no group is."""
+    made: Devices = [[np.zeros_like(x) for x in arrays] for arrays in given]
+    for group in (g for g in op.get("replica_groups") if g):
+        for d in group:
+            made[d] = list(given[group[0]])
+    return made
+
+
 def partition_id(machine: Machine, op: Op, given: Devices, graph: Graph) -> Devices:
     """The device's number in its replica; devices are numbered replica by replica."""
     inner = graph.partitions if graph.partitions * graph.replicas > 1 else len(given)
@@ -149,12 +158,16 @@ def replica_id(machine: Machine, op: Op, given: Devices, graph: Graph) -> Device
 
 TABLE: dict[str, Any] = {"all_reduce": all_reduce, "reduce_scatter": reduce_scatter, "all_gather": all_gather,
                          "all_to_all": all_to_all, "collective_permute": collective_permute,
+                         "collective_broadcast": collective_broadcast,
                          "partition_id": partition_id, "replica_id": replica_id}
 
 
 def devices_of(graph: Graph) -> int:
-    """How many the module is for: what it says, or the highest that a group names."""
+    """How many the module is for: what it says, or the highest that a group names; one, if nothing passes between them."""
     most = graph.partitions * graph.replicas
+    if not graph.parts and not any(op.kind in TABLE for c in graph.computations.values() for op in c.ops):
+        return 1
+    most = max([most, *(len(order) for _, order in graph.meshes.values())] if graph.parts else [most])
     for computation in graph.computations.values():
         for op in computation.ops:
             for group in (*op.attributes.get("replica_groups", []), *op.attributes.get("source_target_pairs", [])):

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .graph import Op, Trouble
-from .machine import Array, Engines, Exact, plain
+from .machine import UNARY, Array, Engines, Exact, plain
+from .structure import top_k
 
 Machine = Exact | Engines
 Arrays = list[Array]
@@ -44,11 +45,11 @@ def _silu_dx(x: Array) -> Array:
 
 _FUNCTIONS: dict[str, tuple[str, Any]] = {"AwsNeuronGelu": ("gelu", _gelu), "AwsNeuronGeluBackward": ("gelu_dx", _gelu_dx),
               "AwsNeuronGeluApprxTanh": ("gelu_apprx_tanh", _gelu_tanh), "AwsNeuronSilu": ("silu", _silu),
-              "AwsNeuronSiluBackward": ("silu_dx", _silu_dx), "mhlo.erf": ("erf", lambda x: plain("erf", [x])),
-              "mhlo.tan": ("tan", np.tan)}
+              "AwsNeuronSiluBackward": ("silu_dx", _silu_dx)}
 SAME = {"AwsNeuronTransferWithStaticRing", "AwsNeuronModuleMarkerStart-Forward", "AwsNeuronModuleMarkerEnd-Forward",
-         "AwsNeuronModuleMarkerStart-Backward", "AwsNeuronModuleMarkerEnd-Backward", "Sharding", "SPMDFullToShardShape",
-         "SPMDShardToFullShape", "annotate_device_placement", "LayoutConstraint"}
+         "AwsNeuronModuleMarkerStart-Backward", "AwsNeuronModuleMarkerEnd-Backward", "Sharding",
+         "xla.sdy.FuncResultSharding", "annotate_device_placement", "LayoutConstraint"}
+_TOP = ("TopK", "mhlo.topk", "chlo.top_k")
 _NOTHING = {"check.expect_close", "check.expect_eq", "check.expect_almost_eq", "check.expect_eq_const",
             "shape_assertion", "check.expect_almost_eq_const"}
 
@@ -56,7 +57,7 @@ _NOTHING = {"check.expect_close", "check.expect_eq", "check.expect_almost_eq", "
 def _function(machine: Machine, op: Op, x: Array) -> Array:
     """By the Scalar engine's table, or as it is defined. A second operand is what comes from above."""
     table, exact = _FUNCTIONS[op.get("target")]
-    if x.dtype == np.float32 and isinstance(machine, Engines) and table != "tan":
+    if x.dtype == np.float32 and isinstance(machine, Engines):
         return trn(machine, table, x)
     with np.errstate(all="ignore"):
         return exact(x)
@@ -95,6 +96,10 @@ def custom_call(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
     if target in _FUNCTIONS and len(arrays) in (1, 2):
         made = _function(machine, op, arrays[-1])
         return [made if len(arrays) == 1 else arrays[0] * made]
+    if target in _TOP and len(arrays) == 1:
+        return top_k(machine, op, arrays)
+    if target.partition(".")[0] in ("mhlo", "chlo") and target.partition(".")[2] in UNARY and len(arrays) == 1:
+        return [machine.apply(target.partition(".")[2], arrays, op)]
     if target == "AwsNeuronRmsNorm" and len(arrays) == 3:
         return [_rms_norm(machine, op, arrays)]
     if target == "AwsNeuronSoftmax" and len(arrays) == 1:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from . import formats, inputs
-from .graph import Graph, Op, Trouble
+from .graph import OUTSIDE, Graph, Op, Trouble
 from .job import Job
 from .machine import Array, Engines, Exact, Settings
 from .reductions import kind_of
@@ -257,7 +257,7 @@ class Replay:
     def see(self, name: str, op: Op, operands: list[Value], results: list[Value]) -> list[Value] | None:
         """One operation."""
         exact = all(n in self.known for n in op.operands)
-        if op.kind in ("call", "while", "case") or not op.results or not results:
+        if op.kind in OUTSIDE or not op.results or not results:
             return None
         if exact and (moves(op) or op.kind in ("tuple", "get_tuple_element")):
             self.known |= set(op.results)

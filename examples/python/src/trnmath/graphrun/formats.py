@@ -26,6 +26,7 @@ COMPLEX = {"c64": ("complex<f32>", np.complex64), "c128": ("complex<f64>", np.co
 OTHERS = {"token": "token"}
 FOUR = ("s4", "u4")  # of four bits, in eight
 OF_STABLEHLO = {row[0]: name for table in (FLOATS, INTEGERS, COMPLEX) for name, row in table.items()}  # type: ignore[attr-defined]
+OF_STABLEHLO |= {f"si{n}": f"s{n}" for n in (4, 8, 16, 32, 64)} | {"index": "s64"}
 
 
 def known(name: str) -> bool:

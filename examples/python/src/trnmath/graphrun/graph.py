@@ -35,7 +35,10 @@ class Shape:
         return f"{self.format}[{','.join(map(str, self.dims))}]"
 
 
+Mesh = tuple[dict[str, int], list[int]]  # Shardy's: axes with their sizes, and the devices in order
 Type = Union[Shape, tuple["Type", ...]]  # a tuple of types is one value with parts
+
+OUTSIDE = ("call", "while", "case", "manual_computation")  # operations whose work is that of those inside
 
 
 @dataclass
@@ -93,12 +96,15 @@ class Computation:
 
 @dataclass
 class Graph:
-    """A module: its computations, which of them is run, and for how many devices it was made."""
+    """A module: its computations, which of them is run, and for how many devices it was made. meshes: Shardy's, by their
+    names: axes with sizes, devices in order. parts: in some places each device has its part of an array."""
 
     computations: dict[str, Computation]
     entry: str
     partitions: int = 1
     replicas: int = 1
+    meshes: dict[str, Mesh] = field(default_factory=dict)
+    parts: bool = False
 
     @property
     def main(self) -> Computation:

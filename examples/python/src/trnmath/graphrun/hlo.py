@@ -15,9 +15,12 @@ from .graph import WRONG, Computation, Graph, Op, Shape, Trouble, Type
 
 _NAMES = {"dot": "dot_general", "broadcast": "broadcast_in_dim", "copy": "move", "bitcast": "reshape",
           "copy_start": "move", "copy_done": "move", "fusion": "call", "conditional": "case", "tan": "tan",
-          "async_start": "", "erf": "erf", "topk": "top_k", "all_reduce_start": "all_reduce", "rng_get_and_update_state": "",
-          "all_reduce_done": "move", "all_gather_start": "", "all_gather_done": "", "add_dependency": "move",
+          "async_start": "call", "async_update": "move", "async_done": "move", "topk": "top_k",
+          "all_reduce_start": "all_reduce", "all_reduce_done": "move", "all_gather_start": "all_gather",
+          "all_gather_done": "move", "collective_permute_start": "collective_permute", "collective_permute_done": "move",
+          "rng_get_and_update_state": "", "add_dependency": "move",
           "opt_barrier": "optimization_barrier", "domain": "move", "sharding": "move"}
+_STARTED = {"async-start": 1, "async-update": 1, "all-gather-start": 1, "collective-permute-start": 1, "copy-start": 0}  # the result's part
 _HEADER = re.compile(r"^\s*(ENTRY\s+)?%?([\w.\-+<>]+)\s*(\(.*\)\s*->.*)?\{\s*$")
 _COMMENT = re.compile(r"/\*.*?\*/")
 _OP = re.compile(r"^\s*(ROOT\s+)?%?([\w.\-+<>]+)\s*=\s*(.*)$")
@@ -154,7 +157,7 @@ _ATTRIBUTES: dict[str, Callable[[str], dict[str, Any]]] = {
     "replica_groups": lambda text: {"replica_groups": _nested(text)},
     "source_target_pairs": lambda text: {"source_target_pairs": [tuple(p) for p in _nested(text)]},
     "channel_id": _one("channel_id"), "use_global_device_ids": lambda text: {"global_ids": text == "true"},
-    "custom_call_target": _word("target"), "backend_config": _word("config"), "algorithm": _word("algorithm"),
+    "sharding": _word("sharding"), "custom_call_target": _word("target"), "backend_config": _word("config"), "algorithm": _word("algorithm"),
     "epsilon": lambda text: {"epsilon": float(text)}, "feature_index": _one("feature_index"),
     "exponent_bits": _one("exponent_bits"), "mantissa_bits": _one("mantissa_bits"), "k": _one("k"),
     "distribution": _word("distribution"), "fft_type": _word("fft_type"), "split_dimension": _one("split_dimension"),
@@ -204,6 +207,8 @@ def _op(found: re.Match[str], line: int) -> Op:
         raise Trouble(f"line {line}: {head.group(1)} is not known here")
     end = _closing(rest, head.end() - 1, line)
     inner = rest[head.end():end]
+    if head.group(1) in _STARTED and isinstance(type_, tuple):
+        type_ = type_[_STARTED[head.group(1)]]
     op = Op([found.group(2)], kind, [], [type_], line=line)
     if head.group(1) == "bitcast":
         op.attributes["bits"] = _layout(found.group(3))

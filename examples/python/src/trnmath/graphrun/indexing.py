@@ -1,11 +1,12 @@
 """Gather and scatter, as XLA defines them. SPDX-License-Identifier: MIT"""
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .graph import Op
+from .graph import Op, Trouble
 from .machine import Array, Engines, Exact
 
 Machine = Exact | Engines
@@ -86,4 +87,17 @@ def scatter_places(x: Array, indices: Array, updates: Array, op: Op) -> tuple[tu
     return tuple(whole), flat.reshape(-1), inside
 
 
-TABLE: dict[str, Any] = {"gather": gather}
+def dynamic_gather(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
+    """The same with sizes from an operand."""
+    sizes = np.asarray(arrays[2]).reshape(-1).astype(int).tolist()
+    return gather(machine, replace(op, attributes=op.attributes | {"slice_sizes": sizes}), arrays[:2])
+
+
+def torch_index_select(_: Machine, op: Op, arrays: Arrays) -> Arrays:
+    """Along an axis the elements that a list of indices names."""
+    if op.attributes.get("batch_dims", 0):
+        raise Trouble(f"line {op.line}: torch_index_select '{op.name}' of several batches is not known here")
+    return [np.take(arrays[0], arrays[1].astype(np.int64), op.axis(0), mode="clip")]
+
+
+TABLE: dict[str, Any] = {"gather": gather, "dynamic_gather": dynamic_gather, "torch_index_select": torch_index_select}

@@ -2,24 +2,45 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
-from . import collectives, hlo, inputs, stablehlo
+from . import collectives, hlo, inputs, memory, sharding, stablehlo
 from .graph import Graph, Trouble
 from .machine import Engines, Settings
 from .run import Runner, Value
 
 
-def read(path: str) -> Graph:
-    """The graph of a file, by what its text is."""
+_DIVIDED = re.compile(r"^// ----.*$", re.MULTILINE)  # several modules in a file, as MLIR's tests have them
+
+
+def _module(text: str, which: int | None, path: str) -> str:
+    """One of a file's modules, its lines with their numbers."""
+    ends = [found.end() for found in _DIVIDED.finditer(text)]
+    parts = [(a, text[a:b]) for a, b in zip([0, *ends], [*ends, len(text)])]
+    parts = [(a, part) for a, part in parts if re.search(r"\bfunc\b|HloModule|ENTRY", part)]
+    if which is None and len(parts) > 1:
+        raise Trouble(f"{path} has {len(parts)} modules, divided by '// -----': --module 1 to {len(parts)}")
+    if which is not None and not 1 <= which <= len(parts):
+        raise Trouble(f"--module is {which}, and {path} has {len(parts)}")
+    if len(parts) < 2:
+        return text
+    at, part = parts[(which or 1) - 1]
+    return "\n" * text.count("\n", 0, at) + part
+
+
+def read(path: str, which: int | None = None) -> Graph:
+    """The graph of a file, by what its text is; of several modules the one that is asked for, from 1."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = _module(Path(path).read_text(encoding="utf-8"), which, path)
     except (OSError, UnicodeDecodeError) as trouble:
         raise Trouble(f"{path}: {getattr(trouble, 'strerror', None) or 'it is no text'}") from None
     reader = hlo if text.lstrip().startswith("HloModule") or "\nENTRY " in text else stablehlo
     try:
-        return reader.read(text)
+        graph = reader.read(text)
+        sharding.resolve(graph)
+        return graph
     except RecursionError:
         raise Trouble(f"{path}: its brackets are nested too deeply") from None
 
@@ -45,7 +66,7 @@ class Job:
     """What is run: the graph, its operands, and how."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.options, self.graph = options, read(options.file)
+        self.options, self.graph = options, read(options.file, options.module)
         self.filled = fill(self.graph, options.seed) if options.fill else 0
         self.settings = settings_of(options)
         self.devices = options.devices or collectives.devices_of(self.graph)
@@ -56,8 +77,10 @@ class Job:
             raise Trouble(f"--ints is '{options.ints}', expected LOW:HIGH") from None
         if self.ints[0] >= self.ints[1]:
             raise Trouble(f"--ints is '{options.ints}': there is no number in it")
+        alike = options.alike or self.graph.parts or self.devices > 8
+        memory.enough(self.graph, 1 if alike else self.devices)
         self.values, self.drawn = inputs.values(self.graph, inputs.given(options.inputs), self.devices, options.seed,
-                                                self.ints, options.alike or self.devices > 8)
+                                                self.ints, alike)
 
     def run(self, watch: Any, only: set[str] | None = None) -> tuple[Runner, list[Value]]:
         """All of it once."""

@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from .graph import Op, Shape, flat
+from .graph import OUTSIDE, Op, Shape, flat
 from .machine import MOVES, Array
 from .run import Runner, Value
 
 _TURN = re.compile(r"\[\d+\]")
-_OUTSIDE = ("tuple", "get_tuple_element", "call", "while", "case")
+_UNMEASURED = ("tuple", "get_tuple_element", *OUTSIDE)
 
 
 @dataclass
 class Row:
     """total: ‖engines - float64‖ / ‖float64‖ of the results, all devices. own: the same where float64 begins from the
-    engines' operands. grows: total over the largest total of an operand. Of a loop the largest of all turns."""
+    engines' operands. Of a loop the largest of all turns."""
 
     name: str
     kind: str
@@ -32,7 +32,6 @@ class Row:
     scope: str
     total: float
     own: float
-    grows: float
     before: tuple[str, ...]
 
 
@@ -78,15 +77,12 @@ class Measure:
 
     def see(self, name: str, op: Op, operands: list[Value], results: list[Value]) -> None:
         """One operation."""
-        if op.kind in _OUTSIDE or not results:
+        if op.kind in _UNMEASURED or not results:
             return
         total = max((relative(v.near, v.wide) for v in results), default=0.0)
         name = _TURN.sub("", name)
         own = 0.0 if op.kind in MOVES or op.kind == "parameter" else self._own(op, operands, results)
-        before = [relative(v.near, v.wide) for v in operands] if total > 0 else [0.0]
-        worst = max(before, default=0.0)
-        row = Row(name, op.kind, _shape(op), op.line, op.scope, total, own, total / worst if worst > 0 else math.inf,
-                  tuple(op.operands))
+        row = Row(name, op.kind, _shape(op), op.line, op.scope, total, own, tuple(op.operands))
         old = self.rows.get(name)
         if old is not None:
             row.total, row.own = max(row.total, old.total), max(row.own, old.own)

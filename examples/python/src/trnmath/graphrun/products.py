@@ -4,6 +4,8 @@ SPDX-License-Identifier: MIT
 """
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,21 @@ def _sides(x: Array, batch: list[int], inner: list[int], right: bool) -> tuple[A
     sizes = [int(np.prod([x.shape[n] for n in part], dtype=np.int64)) for part in (batch, outer, inner)]
     kept = tuple(x.shape[n] for n in outer)
     return x.transpose(order).reshape((sizes[0], sizes[2], sizes[1]) if right else tuple(sizes)), kept
+
+
+def einsum(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
+    """"bij,bjk->bik": a product, and its axes in the order that is asked for."""
+    left, right, out = re.split(r",|->", str(op.get("einsum_config")).replace(" ", ""))
+    shared = [c for c in left if c in right]
+    alone = [c for c in left + right if c not in out and c not in shared]
+    if alone or "." in out or any(len(set(part)) < len(part) for part in (left, right, out)):
+        raise Trouble(f"line {op.line}: einsum '{op.name}' ({op.get('einsum_config')}) is not known here")
+    batch, inner = [c for c in shared if c in out], [c for c in shared if c not in out]
+    axes = {f"{side}_{name}": [labels.index(c) for c in part] for side, labels in (("lhs", left), ("rhs", right))
+            for name, part in (("batch", batch), ("contracting", inner))}
+    made = dot_general(machine, replace(op, attributes=op.attributes | axes), arrays)[0]
+    order = batch + [c for c in left if c not in shared] + [c for c in right if c not in shared]
+    return [made.transpose([order.index(c) for c in out])]
 
 
 # ---- convolutions ----
@@ -112,4 +129,4 @@ def _convolve(machine: Machine, op: Op, x: Array, w: Array, strides: list[int], 
     return made.reshape(x.shape[0], *spatial, w.shape[0]).transpose(0, rank + 1, *range(1, rank + 1))
 
 
-TABLE: dict[str, Any] = {"dot_general": dot_general, "convolution": convolution}
+TABLE: dict[str, Any] = {"dot_general": dot_general, "einsum": einsum, "convolution": convolution}

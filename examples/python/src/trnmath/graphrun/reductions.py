@@ -156,28 +156,42 @@ def _rounds(at: tuple[Array, ...], shape: tuple[int, ...]) -> list[Array]:
 
 
 def sort(machine: Machine, op: Op, arrays: Arrays, graph: Graph, call: Call) -> Arrays:
-    """Along an axis, stable, by a comparison of any kind: merges of all rows at once."""
+    """Along an axis, stable, by a comparison of any kind: runs of all rows are merged at once."""
     axis = op.axis(arrays[0].ndim - 1)
     moved = [np.moveaxis(x, axis, -1) for x in arrays]
     size = moved[0].shape[-1]
     order = np.broadcast_to(np.arange(size), moved[0].shape).copy()
-    body = graph.body(op)
-    # an insertion by halves: element n goes behind the last of those before it that it does not precede
-    for n in range(1, size):
-        low, high = np.zeros(order.shape[:-1], np.int64), np.full(order.shape[:-1], n)
-        new = [x[..., n] for x in moved]
-        while (low < high).any():
-            middle = (low + high) // 2
-            there = np.take_along_axis(order, np.minimum(middle, size - 1)[..., None], -1)
-            old = [np.take_along_axis(x, there, -1)[..., 0] for x in moved]
-            pairs = [p for pair in zip(new, old) for p in pair]
-            before, open_ = call(body, pairs)[0].astype(bool), low < high
-            high, low = np.where(open_ & before, middle, high), np.where(open_ & ~before, middle + 1, low)
-        at = np.arange(size)
-        shifted = np.concatenate([order[..., :1], order[..., :-1]], -1)
-        within = (at > low[..., None]) & (at <= n)
-        order = np.where(at == low[..., None], n, np.where(within, shifted, order))
+
+    def before(first: Array, second: Array) -> Array:
+        pairs = [np.take_along_axis(x, at, -1) for x in moved for at in (first, second)]
+        return call(graph.body(op), pairs)[0].astype(bool)
+    run = 1
+    while run < size:
+        order = _merged(order, run, before)
+        run *= 2
     return [np.moveaxis(np.take_along_axis(x, order, -1), -1, axis) for x in moved]
+
+
+def _merged(order: Array, run: int, before: Callable[[Array, Array], Array]) -> Array:
+    """Runs of this length, two by two: an element's place is its own in its run, and how many of the other run go before
+    it, which halving finds. Of equal ones the left run's go first."""
+    size = order.shape[-1]
+    at = np.arange(size)
+    start, left = at // (2 * run) * 2 * run, at // run % 2 == 0
+    low = np.broadcast_to(np.where(left, np.minimum(start + run, size), start), order.shape).copy()
+    high = np.broadcast_to(np.where(left, np.minimum(start + 2 * run, size), start + run), order.shape).copy()
+    while (low < high).any():
+        middle = (low + high) // 2
+        other = np.take_along_axis(order, np.minimum(middle, size - 1), -1)
+        goes = before(np.where(left, other, order), np.where(left, order, other)) == left
+        open_ = low < high
+        low, high = np.where(open_ & goes, middle + 1, low), np.where(open_ & ~goes, middle, high)
+    place = np.where(left, at + low - np.minimum(start + run, size), at - run + low - start)
+    made = np.full(order.shape, -1)
+    np.put_along_axis(made, place, order, -1)
+    if (made < 0).any():
+        raise Trouble("a comparison of sort contradicts itself: numbers that are no numbers, maybe")
+    return made
 
 
 # ---- norms over a batch ----
@@ -224,6 +238,11 @@ def batch_norm_grad(machine: Machine, op: Op, arrays: Arrays, *_: Any) -> Arrays
     return [slope * grown, product * spread, offset]
 
 
-TABLE: dict[str, Any] = {"reduce": reduce_, "reduce_window": reduce_window, "select_and_scatter": select_and_scatter,
+def map_(machine: Machine, op: Op, arrays: Arrays, graph: Graph, call: Call) -> Arrays:
+    """A body of scalars, for each element."""
+    return [np.broadcast_to(x, op.shape().dims) for x in call(graph.body(op), arrays)]
+
+
+TABLE: dict[str, Any] = {"map": map_, "reduce": reduce_, "reduce_window": reduce_window, "select_and_scatter": select_and_scatter,
                          "scatter": scatter, "sort": sort, "batch_norm_training": batch_norm_training,
                          "batch_norm_inference": batch_norm_inference, "batch_norm_grad": batch_norm_grad}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import trnmath
 
-from . import collectives, customs, formats, indexing, products, reductions, structure
+from . import collectives, customs, formats, indexing, products, reductions, sharding, structure
 from .fitting import fitting
 from .graph import WRONG, Computation, Graph, Op, Shape, Trouble, Type, flat
 from .machine import BINARY, MOVES, UNARY, Array, Engines, Exact
@@ -19,7 +19,7 @@ from .machine import BINARY, MOVES, UNARY, Array, Engines, Exact
 Machine = Exact | Engines
 _PLAIN = structure.TABLE | products.TABLE | indexing.TABLE | customs.TABLE
 _WITH_BODIES = reductions.TABLE
-_BETWEEN = collectives.TABLE
+_BETWEEN = collectives.TABLE | sharding.TABLE
 _PASSES = 100000  # of a loop
 _SHAPELESS = ("compare", "select", "convert", "move", "clamp", "is_finite", "bitcast_convert", "reshape", "real", "imag",
               "complex")
@@ -36,10 +36,8 @@ Watcher = Callable[[str, Op, list[Value], list[Value]], "list[Value] | None"]  #
 Scope = dict[str, Any]
 
 
-def known() -> set[str]:
-    """Operations that can be run."""
-    return set(_PLAIN) | set(_WITH_BODIES) | set(_BETWEEN) | set(UNARY) | set(BINARY) | {
-        "call", "while", "case", "tuple", "get_tuple_element"}
+KNOWN = frozenset({*_PLAIN, *_WITH_BODIES, *_BETWEEN, *UNARY, *BINARY, "call", "while", "case", "tuple",
+                   "get_tuple_element", "manual_computation"})  # operations that can be run
 
 
 def annotate(graph: Graph) -> None:
@@ -47,7 +45,7 @@ def annotate(graph: Graph) -> None:
     def walk(computation: Computation, outer: dict[str, Type]) -> None:
         types, own = outer | dict(zip(computation.parameters, computation.types)), set(computation.parameters)
         for op in computation.ops:
-            if op.kind not in known():
+            if op.kind not in KNOWN:
                 raise Trouble(f"line {op.line}: operation {op.kind} is not known here")
             for name in op.operands:
                 if name not in types:
@@ -184,7 +182,7 @@ class Runner:
         """A computation with these operands, within values that it may use."""
         values: Scope = dict(outer)
         values.update(zip(body.parameters, given))
-        last = _last_uses(self.graph, body)
+        last = last_uses(self.graph, body)
         for n, op in enumerate(body.ops):
             operands = [values[name] for name in op.operands]
             results = self._results(op, operands, values, where)
@@ -210,6 +208,8 @@ class Runner:
             return [Value(*(tuple(parts[index] for parts in side) for side in operands[0]))]
         if op.kind == "call":
             return self.computation(self.graph.body(op), operands, values, f"{where}{op.name}/")
+        if op.kind == "manual_computation":
+            return self._manual(op, operands, values, where)
         if op.kind == "while":
             return self._while(op, operands, values, where)
         if op.kind == "case":
@@ -259,6 +259,14 @@ class Runner:
             self.doubts.append(f"line {op.line}: {op.kind} '{op.name}' decides otherwise in float64")
         return sides[1][0]
 
+    def _manual(self, op: Op, operands: list[Value], values: Scope, where: str) -> list[Value]:
+        """Each device with its parts of the operands; the results' parts are put together."""
+        given = [Value(*(tuple(tiles.cut(list(side), op)) for side in value))
+                 for value, tiles in zip(operands, op.get("in_shardings_tiles"))]
+        parts = self.computation(self.graph.body(op), given, values, f"{where}{op.name}/")
+        return [Value(*(tuple(tiles.join(list(side), op)) for side in value))
+                for value, tiles in zip(parts, op.get("out_shardings_tiles"))]
+
     def _while(self, op: Op, operands: list[Value], values: Scope, where: str) -> list[Value]:
         condition, body = self.graph.body(op, 0), self.graph.body(op, 1)
         names = op.attributes.get("parameters")
@@ -295,7 +303,7 @@ def _widened(x: Any) -> Any:
     return x.astype(np.float64) if x.dtype == np.float32 else x
 
 
-def _last_uses(graph: Graph, body: Computation) -> dict[int, list[str]]:
+def last_uses(graph: Graph, body: Computation) -> dict[int, list[str]]:
     """After which operation a value is needed no more: of those that this computation makes."""
     own = {name for op in body.ops for name in op.results} | set(body.parameters)
     last: dict[str, int] = {}

@@ -6,191 +6,24 @@ statements.py says what they mean. SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
-from .graph import WRONG, Computation, Graph, Shape, Trouble, Type
-from .mlir_types import dense, type_of
-from .statements import Statement, operation
-
-_TOKEN = re.compile(r"""
-    (?P<space>\s+|//[^\n]*) | (?P<string>"(?:[^"\\]|\\.)*") | (?P<dense>dense(?:_resource)?<) | (?P<arrow>->)
-  | (?P<type>tensor<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>|tuple<|!stablehlo\.token)
-  | (?P<value>%[\w$.\-]+(?:\#\d+)?(?::\d+)?) | (?P<symbol>@(?:[\w$.\-]+|"[^"]*")) | (?P<block>\^\w+)
-  | (?P<alias>\#[\w$.]+) | (?P<number>-?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)) | (?P<word>[A-Za-z_!][\w$.\-!]*)
-  | (?P<mark><\{|\}>|[()\[\]{}<>,:=?*+/;|])""", re.VERBOSE)
+from . import sharding
+from .graph import WRONG, Computation, Graph, Mesh, Trouble
+from .mlir_reader import Reader, number
+from .statements import RETURNS, Statement, operation
 
 
-@dataclass
-class _Token:
-    kind: str
-    text: str
-    line: int
-
-
-def _tokens(text: str) -> list[_Token]:
-    found, at, line = [], 0, 1
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise Trouble(f"line {line}: no StableHLO: {text[at:at + 30].splitlines()[0]}")
-        kind, word = match.lastgroup or "", match.group()
-        end = match.end()
-        if kind == "dense":  # up to its own end
-            end = _end_of_dense(text, end, line)
-            word = text[at:end]
-        if kind != "space":
-            found.append(_Token(kind, word, line))
-        line += text.count("\n", at, end)
-        at = end
-    return found + [_Token("end", "", line)]
-
-
-def _end_of_dense(text: str, at: int, line: int) -> int:
-    quoted = re.compile(r'\s*"[^"]*"\s*>').match(text, at)
-    end = quoted.end() if quoted else text.find(">", at) + 1
-    if end <= 0:
-        raise Trouble(f"line {line}: a constant does not end")
-    return end
-
-
-# ---- the reader ----
-
-class _Reader:
+class _Reader(Reader):
     def __init__(self, text: str) -> None:
-        self.tokens, self.at = _tokens(text), 0
+        super().__init__(text)
         self.computations: dict[str, Computation] = {}
         self.public: list[str] = []
         self.partitions = self.replicas = 1
-        self.aliases: dict[str, Any] = {}
+        self.meshes: dict[str, Mesh] = {}
+        self.resources: dict[str, bytes] = {}
 
-    # tokens
-
-    @property
-    def now(self) -> _Token:
-        return self.tokens[min(self.at, len(self.tokens) - 1)]
-
-    def take(self, text: str | None = None, kind: str | None = None) -> _Token:
-        token = self.now
-        if token.kind == "end":
-            raise Trouble(f"line {token.line}: the text ends too early")
-        if (text is not None and token.text != text) or (kind is not None and token.kind != kind):
-            raise Trouble(f"line {token.line}: '{text or kind}' is expected where '{token.text[:30]}' stands")
-        self.at += 1
-        return token
-
-    def maybe(self, text: str) -> bool:
-        if self.now.text != text or self.now.kind == "string":
-            return False
-        self.at += 1
-        return True
-
-    # attributes
-
-    def value(self) -> Any:
-        """A number, text, list, dict, or a list of what stands in <...>."""
-        token = self.take()
-        if token.kind == "string":
-            made: Any = token.text[1:-1]
-        elif token.kind == "number":
-            made = _number(token.text)
-            if self.now.text == ":" and self.tokens[self.at + 1].kind == "word":
-                self.at += 2  # 1 : i64
-        elif token.kind == "dense":
-            self.take(":")
-            shape = type_of(self.take(kind="type").text, token.line)
-            assert isinstance(shape, Shape)
-            made = dense(token.text, shape, token.line)
-        elif token.text == "[":
-            made = self.until("]")
-        elif token.text == "{":
-            made = self.dictionary("}")
-        elif token.text == "array":
-            self.take("<")
-            self.take()
-            made = self.until(">") if self.maybe(":") else (self.take(">"), [])[1]
-        elif token.kind == "alias":
-            made = self.angle(token)
-        elif token.kind in ("word", "symbol", "type"):
-            made = {"true": True, "false": False, "unit": True}.get(token.text, token.text)
-            if self.now.text == "<" and token.kind == "word":
-                self.skip("<", ">")
-        else:
-            raise Trouble(f"line {token.line}: no attribute: {token.text[:30]}")
-        return made
-
-    def angle(self, token: _Token) -> Any:
-        """#stablehlo.gather<a = ..., b = ...> is a dict, #stablehlo<direction LT> its words."""
-        if self.now.text == "<":
-            self.at += 1
-            if self.tokens[self.at + 1].text == "=":
-                return self.dictionary(">")
-            return self.until(">")
-        return self.aliases.get(token.text, token.text)
-
-    def until(self, end: str) -> list[Any]:
-        made: list[Any] = []
-        while not self.maybe(end):
-            made.append(self.value())
-            self.maybe(",")
-            if self.now.kind == "arrow" or self.now.text == "x":
-                made.append(self.take().text)
-        return made
-
-    def dictionary(self, end: str) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        while not self.maybe(end):
-            name = self.take().text.strip('"')
-            made[name] = self.several() if self.maybe("=") else True
-            self.maybe(",")
-        return made
-
-    def several(self) -> Any:
-        """A value; or [..]x[..]->[..], or [0] x [1]: a list of their parts."""
-        parts = [self.value()]
-        while self.now.kind == "arrow" or self.now.text == "x" or re.fullmatch(r"x\[?", self.now.text):
-            self.at += 1
-            parts.append(self.value())
-        return parts if len(parts) > 1 else parts[0]
-
-    def skip(self, opening: str, closing: str) -> None:
-        depth = 0
-        while True:
-            token = self.take()
-            depth += (token.text in (opening, "<{")) - (token.text in (closing, "}>"))
-            if token.kind == "end" or depth == 0:
-                return
-
-    # types
-
-    def type(self) -> Type:
-        token = self.take()
-        if token.text == "tuple<":
-            parts = []
-            while not self.maybe(">"):
-                parts.append(self.type())
-                self.maybe(",")
-            return tuple(parts)
-        if token.kind != "type":
-            raise Trouble(f"line {token.line}: a type is expected where '{token.text[:30]}' stands")
-        return type_of(token.text, token.line)
-
-    def types(self) -> list[Type]:
-        """One, or some in parentheses, each with attributes maybe."""
-        if not self.maybe("("):
-            found = [self.type()]
-            while self.now.text == "," and self.tokens[self.at + 1].kind == "type":
-                self.at += 1
-                found.append(self.type())
-            return found
-        found = []
-        while not self.maybe(")"):
-            found.append(self.type())
-            if self.now.text == "{":
-                self.at += 1
-                self.dictionary("}")
-            self.maybe(",")
-        return found
+    # types of a statement
 
     def signature(self, made: Statement) -> None:
         made.typed = True
@@ -214,11 +47,6 @@ class _Reader:
             self.location()
             self.maybe(",")
 
-    def location(self) -> None:
-        if self.now.text == "loc" and self.tokens[self.at + 1].text == "(":
-            self.at += 1
-            self.skip("(", ")")
-
     def region(self, into: Computation | None = None) -> str:
         """{ ... }: a computation of its own."""
         made = into or Computation(f"region at line {self.now.line}, {self.at}")
@@ -232,7 +60,7 @@ class _Reader:
             line = self.now.line
             try:
                 statement = self.statement()
-                if statement.kind in ("return", "func.return", "stablehlo.return"):
+                if statement.kind in RETURNS:
                     made.results = statement.operands
                 else:
                     made.ops.append(operation(statement))
@@ -257,8 +85,26 @@ class _Reader:
         if token.kind not in ("word", "string"):
             raise Trouble(f"line {line}: no operation: {token.text[:30]}")
         made = Statement(token.text.strip('"'), line, [r for text in results for r in _several_results(text)])
-        self.rest(made)
+        if made.kind == "func.func":  # the generic form
+            self.generic_function(made)
+        elif made.kind == "sdy.manual_computation" and token.kind == "word":
+            self.manual(made)
+        else:
+            self.rest(made)
         return made
+
+    def manual(self, made: Statement) -> None:
+        """(%a, ...) in_shardings=[...] out_shardings=[...] manual_axes={...} (%b: type, ...) {...} : (...) -> ..."""
+        self.group(made)
+        while self.now.kind == "word":
+            name = self.take().text
+            self.take("=")
+            made.named[name] = self.value()
+        body = Computation(f"region at line {self.now.line}, {self.at}")
+        self.parameters(body)
+        made.regions.append(self.region(body))
+        self.take(":")
+        self.signature(made)
 
     def rest(self, made: Statement) -> None:
         """All up to the types, and the regions that follow them in short forms."""
@@ -280,6 +126,8 @@ class _Reader:
                 made.named |= self.dictionary("}>" if token.text == "<{" else "}")
             elif token.text == "[":
                 made.lists.append(self.bracket())
+            elif token.text == "<" and token.kind == "mark":
+                made.lists.append(self.value())
             elif token.kind in ("word", "symbol", "dense", "string", "number"):
                 self.word(made)
             elif token.text in (",", "->"):
@@ -295,7 +143,7 @@ class _Reader:
             row = [self.take().text]
             while self.maybe(":"):
                 row.append(self.take().text)
-            made.append([_number(text) if re.fullmatch(r"-?\d+", text) else text for text in row])
+            made.append([number(text) if re.fullmatch(r"-?\d+", text) else text for text in row])
             self.maybe(",")
         return made
 
@@ -369,25 +217,51 @@ class _Reader:
             self.take("{")
             self.dictionary("}")
         self.region(made)
-        self.public.append(name)
+        self.defined(self.computations.pop(name))
 
-    def attributes(self) -> None:
-        self.take("{")
-        given = self.dictionary("}")
-        self.partitions = int(given.get("mhlo.num_partitions", 1))
-        self.replicas = int(given.get("mhlo.num_replicas", 1))
+    def generic_function(self, made: Statement) -> None:
+        """"func.func"() <{sym_name = "main", ...}> ({...}) : () -> ()"""
+        first = self.at
+        self.rest(made)
+        name = "@" + str(made.named.get("sym_name", ""))
+        if len(made.regions) != 1 or name == "@":
+            raise Trouble(f"line {self.tokens[first].line}: a function without a name or a body")
+        body = self.computations.pop(made.regions[0])
+        body.name = name
+        self.defined(body)
+
+    def defined(self, body: Computation) -> None:
+        """A function, of which there is one with this name."""
+        if body.name in self.public:
+            raise Trouble(f"the function {body.name} is there twice")
+        self.computations[body.name] = body
+        self.public.append(body.name)
 
     def module(self) -> Graph:
+        """All of it: functions, aliases, meshes; what else stands between them is left out."""
         while self.now.kind != "end":
-            token = self.now
-            if token.text in ("func.func", "func"):
+            token, after = self.now, self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+            if token.text in ("func.func", "func") and token.kind == "word":
                 self.function()
-            elif token.text == "attributes":
+            elif token.text in ('"func.func"', '"func"'):
                 self.at += 1
-                self.attributes()
-            elif token.kind == "alias" and self.tokens[self.at + 1].text == "=":
+                self.generic_function(Statement("func.func", token.line))
+            elif token.text == '"builtin.module"':
+                self.generic_module()
+            elif token.text in ("mhlo.num_partitions", "mhlo.num_replicas") and after.text == "=":
+                self.at += 2
+                setattr(self, token.text[len("mhlo.num_"):], int(self.value()))
+            elif token.text == "sdy.mesh":
+                self.mesh()
+            elif token.text == '"sdy.mesh"':
+                self.at += 1
+                self.generic_mesh(Statement("sdy.mesh", token.line))
+            elif token.kind == "alias" and after.text == "=":
                 self.at += 2
                 self.alias(token.text)
+            elif token.kind == "word" and token.text.startswith("!") and after.text == "=":
+                self.at += 2
+                self.type_alias(token.text)
             elif token.text == "loc":
                 self.location()
             else:
@@ -395,20 +269,40 @@ class _Reader:
         entry = "@main" if "@main" in self.computations else self.public[0] if self.public else ""
         if not entry:
             raise Trouble("there is no function of StableHLO in it")
-        return Graph(self.computations, entry, self.partitions, self.replicas)
+        return Graph(self.computations, entry, self.partitions, self.replicas, self.meshes)
+
+    def generic_module(self) -> None:
+        """"builtin.module"() <{...}> ({: its functions follow, and its attributes stand behind them."""
+        self.at += 1
+        self.take("(")
+        self.take(")")
+        if self.maybe("<{"):
+            self.dictionary("}>")
+        self.take("(")
+        self.take("{")
+
+    def type_alias(self, name: str) -> None:
+        """!name = a tensor or a tuple; others are not needed."""
+        if self.now.kind == "type":
+            self.type_aliases[name] = self.type()
+
+    def mesh(self) -> None:
+        """sdy.mesh @mesh = <["x"=2, "y"=4]>"""
+        line = self.take().line
+        name = self.take(kind="symbol").text
+        self.take("=")
+        self.meshes[name] = sharding.mesh_of(self.value(), line)
+
+    def generic_mesh(self, made: Statement) -> None:
+        """"sdy.mesh"() <{mesh = #sdy.mesh<["x"=2]>, sym_name = "mesh"}> : () -> ()"""
+        self.rest(made)
+        self.meshes["@" + made.named["sym_name"]] = sharding.mesh_of(made.named["mesh"], made.line)
 
     def alias(self, name: str) -> None:
         if self.now.text == "loc":
             self.location()
         else:
             self.aliases[name] = self.value()
-
-
-def _number(text: str) -> int | float:
-    try:
-        return int(text, 0)
-    except ValueError:
-        return float(text)
 
 
 def _several_results(text: str) -> list[str]:

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from . import sharding
 from .graph import Op, Shape, Trouble, Type
 from .mlir_types import dense
+
+RETURNS = ("return", "func.return", "stablehlo.return", "mhlo.return", "sdy.return")
 
 
 @dataclass
@@ -51,7 +54,7 @@ _NUMBERS = {"dim": "dimension", "dimension": "dimension", "iota_dimension": "iot
             "feature_group_count": "feature_group_count", "batch_group_count": "batch_group_count",
             "all_gather_dim": "dimension", "scatter_dimension": "dimension", "split_dimension": "split_dimension",
             "concat_dimension": "concat_dimension", "feature_index": "feature_index", "epsilon": "epsilon",
-            "split_count": "split_count", "exponent_bits": "exponent_bits", "mantissa_bits": "mantissa_bits"}
+            "batch_dims": "batch_dims", "split_count": "split_count", "exponent_bits": "exponent_bits", "mantissa_bits": "mantissa_bits"}
 _DIM_NUMBERS = {"offset_dims": "offset_dims", "collapsed_slice_dims": "collapsed_slice_dims",
                 "operand_batching_dims": "operand_batching_dims", "input_batching_dims": "operand_batching_dims",
                 "start_indices_batching_dims": "start_indices_batching_dims",
@@ -99,11 +102,17 @@ def _named(name: str, value: Any, op: Op) -> None:
         into[key] = value[-1] if isinstance(value, list) else value
     elif name in ("is_stable", "largest", "use_global_device_ids", "lower", "left_side", "unit_diagonal", "transpose_a"):
         into[{"use_global_device_ids": "global_ids"}.get(name, name)] = value
+    elif name == "mhlo.sharding":
+        into["sharding"] = value
+    elif name in ("in_shardings", "out_shardings"):  # <[...]> of the generic form
+        into[name] = value[0] if value and isinstance(value[0], list) and value[0] and isinstance(value[0][0], list) else value
+    elif name == "manual_axes":
+        into[name] = list(value[-1] if isinstance(value, list) else value)
     elif name == "callee":
         op.bodies = [value]
     elif name == "call_target_name":
         into["target"] = value.lstrip("@")
-    elif name in ("composite_attributes", "decomposition", "value"):
+    elif name in ("composite_attributes", "decomposition", "value", "einsum_config"):
         into[name] = value
 
 
@@ -153,15 +162,13 @@ def _custom(s: Statement, op: Op) -> None:
     target = next((w for w in s.words if w.startswith("@")), None)
     if target:
         op.attributes["target"] = target.lstrip("@").strip('"')
+    for name, value in s.named.get("mhlo.attributes", {}).items():
+        _named(name, value, op)
 
 
 def _tuple_part(s: Statement, op: Op) -> None:
     if s.lists:
         op.attributes["index"] = int(np.ravel(s.lists[0])[0])
-
-
-def _iota(_: Statement, op: Op) -> None:
-    op.attributes.setdefault("iota_dimension", op.attributes.get("dimension", 0))
 
 
 def _precision(s: Statement, op: Op) -> None:
@@ -175,16 +182,43 @@ def _composite(s: Statement, op: Op) -> None:
     op.kind, op.bodies = "call", [op.get("decomposition")]
 
 
+def _fusion(s: Statement, op: Op) -> None:
+    op.kind = "call"
+
+
+def _iota(_: Statement, op: Op) -> None:
+    op.attributes.setdefault("iota_dimension", op.attributes.get("dimension", 0))
+
+
+def _known_shape(kind: str) -> Callable[[Statement, Op], None]:
+    """A dynamic operation whose result's type says its sizes: the operand that says them is not needed."""
+    def plain(s: Statement, op: Op) -> None:
+        op.kind, op.operands = kind, op.operands[:0 if kind == "iota" else 1]
+        _iota(s, op)
+    return plain
+
+
+def _old_broadcast(s: Statement, op: Op) -> None:
+    """mhlo.broadcast: axes in front."""
+    rank = _rank(s.inputs[0])
+    op.kind, op.attributes["dimensions"] = "broadcast_in_dim", list(range(_rank(op.types[0]) - rank, _rank(op.types[0])))
+
+
 _SHORT: dict[str, Callable[[Statement, Op], None]] = {
     "constant": _constant, "call": _call, "compare": _compare, "slice": _slice, "reduce": _reduce, "while": _while,
     "custom_call": _custom, "get_tuple_element": _tuple_part, "iota": _iota, "reduce_precision": _precision,
-    "composite": _composite}
+    "composite": _composite, "fusion": _fusion, "broadcast": _old_broadcast, "dynamic_reshape": _known_shape("reshape"),
+    "dynamic_broadcast_in_dim": _known_shape("broadcast_in_dim"), "dynamic_iota": _known_shape("iota")}
+_DIALECTS = ("stablehlo", "mhlo", "chlo", "func", "", "arith")
+_OF_SDY = ("sdy.constant", "sdy.manual_computation")
 _KINDS = {"dot": "dot_general", "if": "case", "convolution": "convolution", "conv": "convolution", "cosine": "cosine"}
 
 
 def operation(s: Statement) -> Op:
     dialect, _, kind = s.kind.rpartition(".")
-    if dialect not in ("stablehlo", "mhlo", "chlo", "func", "", "arith"):
+    if dialect == "sdy" and kind in sharding.SAME:
+        return Op(s.results, "move", s.operands[:1], list(s.outputs), line=s.line)
+    if dialect not in _DIALECTS and s.kind not in _OF_SDY:
         raise Trouble(f"line {s.line}: {s.kind} is no operation of StableHLO")
     op = Op(s.results, _KINDS.get(kind, kind), list(s.operands), list(s.outputs), bodies=list(s.regions), line=s.line)
     for name, value in s.named.items():

@@ -102,6 +102,17 @@ def dynamic_update_slice(_: Machine, op: Op, arrays: Arrays) -> Arrays:
     return [made]
 
 
+def real_dynamic_slice(_: Machine, op: Op, arrays: Arrays) -> Arrays:
+    """start:limit:stride of each axis, from operands."""
+    rows = zip(*(np.asarray(a).reshape(-1).astype(int) for a in arrays[1:4]))
+    return [arrays[0][tuple(slice(a, b, c) for a, b, c in rows)]]
+
+
+def get_dimension_size(_: Machine, op: Op, arrays: Arrays) -> Arrays:
+    """How long an axis is."""
+    return [np.array(arrays[0].shape[op.axis()], np.int32)]
+
+
 def concatenate(_: Machine, op: Op, arrays: Arrays) -> Arrays:
     """Side by side along an axis."""
     return [np.concatenate(arrays, op.axis(0))]
@@ -115,6 +126,12 @@ def reverse(_: Machine, op: Op, arrays: Arrays) -> Arrays:
 def pad(_: Machine, op: Op, arrays: Arrays) -> Arrays:
     """Around and between; negative widths cut off."""
     low, high, inner = (op.get(name) for name in ("low", "high", "interior"))
+    return [padded(arrays[0], list(zip(low, high)), [i + 1 for i in inner], arrays[1])]
+
+
+def dynamic_pad(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
+    """The same with widths from operands."""
+    low, high, inner = (np.asarray(a).reshape(-1).astype(int).tolist() for a in arrays[2:5])
     return [padded(arrays[0], list(zip(low, high)), [i + 1 for i in inner], arrays[1])]
 
 
@@ -252,7 +269,8 @@ def rng(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
 TABLE: dict[str, Any] = {
     "constant": constant, "iota": iota, "reshape": reshape, "move": move, "optimization_barrier": move, "copy": move,
     "transpose": transpose, "broadcast_in_dim": broadcast_in_dim, "slice": slice_, "dynamic_slice": dynamic_slice,
-    "dynamic_update_slice": dynamic_update_slice, "concatenate": concatenate, "reverse": reverse, "pad": pad,
+    "dynamic_update_slice": dynamic_update_slice, "real_dynamic_slice": real_dynamic_slice, "dynamic_pad": dynamic_pad,
+    "get_dimension_size": get_dimension_size, "concatenate": concatenate, "reverse": reverse, "pad": pad,
     "select": select, "clamp": clamp, "compare": compare, "convert": convert, "bitcast_convert": bitcast_convert,
     "is_finite": is_finite, "complex": complex_, "real": real, "imag": imag, "reduce_precision": reduce_precision,
     "top_k": top_k, "rng_bit_generator": rng_bit_generator, "rng": rng, "fft": fft, "after_all": lambda m, o, a: [np.zeros(0)],

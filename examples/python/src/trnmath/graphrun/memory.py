@@ -1,0 +1,64 @@
+"""How much memory a run needs at least, before anything is drawn or computed. SPDX-License-Identifier: MIT"""
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+from . import formats
+from .graph import OUTSIDE, Computation, Graph, Op, Shape, Trouble, Type, flat
+from .machine import MOVES
+from .run import last_uses
+
+_FEW = 1 << 28  # bytes that nobody asks about
+
+
+def _bytes(type_: Type, wide: bool) -> int:
+    """Of one device, on one side."""
+    shapes = [s for s in flat(type_) if s.format != "token" and formats.known(s.format)]
+    return sum(s.size * formats.holder(s.format, wide).itemsize for s in shapes)
+
+
+def _made(op: Op) -> int:
+    """What an operation's results take on both sides; what is only moved may be a view."""
+    if op.kind in MOVES or op.kind in OUTSIDE:
+        return 0
+    return sum(_bytes(t, True) + _bytes(t, False) for t in op.types if isinstance(t, Shape))
+
+
+def _most(graph: Graph, body: Computation, seen: tuple[str, ...] = ()) -> tuple[int, Op | None]:
+    """The most that what a computation makes takes at once, and the operation where that is."""
+    last, sizes, live = last_uses(graph, body), dict[str, int](), 0
+    found: tuple[int, Op | None] = (0, None)
+    for n, op in enumerate(body.ops):
+        inner = 0
+        if op.kind in OUTSIDE and op.bodies and op.bodies[-1] in graph.computations and op.bodies[-1] not in seen:
+            inner = _most(graph, graph.computations[op.bodies[-1]], (*seen, op.bodies[-1]))[0]
+        for name in op.results:
+            sizes[name] = _made(op) // max(len(op.results), 1)
+            live += sizes[name]
+        found = max(found, (live + inner, op), key=lambda pair: pair[0])
+        for name in last.get(n, ()):
+            live -= sizes.pop(name, 0)
+    return found
+
+
+def _free() -> int:
+    """Bytes that a process may still have."""
+    free = 1 << 62
+    try:
+        words = dict(line.split(":") for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines())
+        free = int(words["MemAvailable"].split()[0]) * 1024
+    except (OSError, ValueError, KeyError):
+        pass  # no Linux: nobody says
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return free if soft == resource.RLIM_INFINITY else min(free, soft)
+
+
+def enough(graph: Graph, devices: int) -> None:
+    """Trouble where memory cannot be enough. devices: that have parameters of their own."""
+    given = sum(_bytes(t, False) for t in graph.main.types) * devices
+    most, op = _most(graph, graph.main)
+    need, free = given + most, _free()
+    if need > max(free, _FEW):
+        where = f" at line {op.line}, '{op.name}'" if op and most > given else ""
+        raise Trouble(f"at least {need / 2**30:.1f} GiB of memory are needed{where}, and {free / 2**30:.1f} are there")
