@@ -5,6 +5,8 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import hashlib
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -91,22 +93,23 @@ def values(graph: Graph, named: dict[str, Array], devices: int, seed: int, ints:
            alike: bool) -> tuple[dict[str, Value], list[str]]:
     """Of each parameter its value, and the names of those that are random. Devices have numbers of their own where
     nothing is given, unless they are alike."""
-    made: dict[str, Value] = {}
-    drawn: list[str] = []
-    left = set(named)
-    for name, type_ in zip(graph.main.parameters, graph.main.types):
-        plain = file_name(name)
-        key = next((k for k in (name.lstrip("%"), plain) if k in named), None)
-        left.discard(key or "")
-        if key is None:
-            drawn.append(name)
-        sides = [_one(type_, named.get(key or ""), name if alike or d == 0 else f"{name} of {d}", seed, ints)
-                 for d in range(1 if alike or key is not None else devices)]
-        sides = sides * devices if len(sides) == 1 else sides
-        made[name] = Value(tuple(s[0] for s in sides), tuple(s[1] for s in sides))
+    parameters = dict(zip(graph.main.parameters, graph.main.types))
+    keys = {name: next((k for k in (name.lstrip("%"), file_name(name)) if k in named), None) for name in parameters}
+    left = sorted(set(named) - set(keys.values()))
     if left:
-        raise Trouble(f"the graph has no parameter '{sorted(left)[0]}'; it has {', '.join(graph.main.parameters[:8])}, ...")
-    return made, drawn
+        raise Trouble(f"the graph has no parameter '{left[0]}'; it has {', '.join(graph.main.parameters[:8])}, ...")
+
+    def sides(name: str, d: int) -> tuple[Any, Any]:
+        return _one(parameters[name], named.get(keys[name] or ""), name if d == 0 else f"{name} of {d}", seed, ints)
+    made: dict[str, Value] = {}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # NumPy draws and rounds without the interpreter
+        asked = {name: [pool.submit(sides, name, d) for d in range(1 if alike or keys[name] is not None else devices)]
+                 for name in parameters}
+        for name, futures in asked.items():
+            found = [future.result() for future in futures]
+            found = found * devices if len(found) == 1 else found
+            made[name] = Value(tuple(s[0] for s in found), tuple(s[1] for s in found))
+    return made, [name for name in parameters if keys[name] is None]
 
 
 def _one(type_: Type, x: Array | None, name: str, seed: int, ints: tuple[int, int]) -> tuple[Any, Any]:

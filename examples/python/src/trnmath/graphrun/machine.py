@@ -254,7 +254,10 @@ class Engines:
         return trnmath.matmul(*pair, generation=self.settings.generation, numerics=self.settings.numerics)
 
     def _operand(self, x: Array, name: str) -> Any:
-        """The numbers in the format that the array reads."""
+        """The numbers in the format that the array reads; columns that lie one after the other go on doing so."""
+        if x.flags.f_contiguous and not x.flags.c_contiguous:
+            made = self._operand(x.T, name)
+            return (made[0].T, made[1]) if isinstance(made, tuple) else made.T
         settings, x = self.settings, np.ascontiguousarray(x)
         if settings.fp8_products:
             called = "float8_e4m3"
