@@ -42,7 +42,7 @@ def check(right: bool, words: str) -> None:
 def values_of(text: str, given: dict[str, Array] | None = None, settings: Settings = Settings(), devices: int = 1,
               side: str = "wide", each: list[dict[str, Array]] | None = None) -> list[list[Array]]:
     """Results of a text, of each the devices' arrays."""
-    graph = (hlo if "HloModule" in text else stablehlo).read(text)
+    graph = (hlo if hlo.is_hlo(text) else stablehlo).read(text)
     sharding.resolve(graph)
     made, _ = inputs.values(graph, given or {}, devices, 0, (0, 2), graph.parts)
     for name, type_ in zip(graph.main.parameters, graph.main.types):

@@ -305,6 +305,23 @@ def forms() -> Iterator[Case]:
           "x": x}, [-x]
 
 
+    yield "a piece without a module", """// a comment
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+
+fusion {
+  x = f32[2, 3] parameter(0)
+  zero = f32[] constant(0)
+  ROOT r = f32[2]
+    reduce(x, zero), dimensions={1},
+      to_apply=add
+}
+// the end""", {"x": x}, [x.sum(1)]
+
+
 def sorts() -> Iterator[Case]:
     """Longer than a run of merges, with equal ones, and by more than one key."""
     x, y = np.random.default_rng(1).integers(-9, 9, (2, 301)).astype(np.float32), draws(2, 301)

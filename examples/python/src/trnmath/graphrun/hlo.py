@@ -232,15 +232,34 @@ def _op(found: re.Match[str], line: int) -> Op:
     return op
 
 
+_BEGINS = re.compile(r"^\s*(ROOT\s+)?%?[\w.\-+<>]+\s*=\s+\(?|^\s*[{}]|^\s*$|^HloModule|^\s*//|.*\{\s*$")
+
+
+def _rows(text: str) -> list[tuple[int, str]]:
+    """Lines with their numbers; what goes on in the next line is joined to it."""
+    rows: list[tuple[int, str]] = []
+    for line, row in enumerate(text.split("\n"), 1):
+        row = _COMMENT.sub("", row) if "/*" in row else row
+        row = "" if row.lstrip().startswith("//") else row
+        if rows and " = " in rows[-1][1] and not _BEGINS.match(row):
+            rows[-1] = rows[-1][0], rows[-1][1] + " " + row.strip()
+        else:
+            rows.append((line, row))
+    return rows
+
+
+def is_hlo(text: str) -> bool:
+    """Does it look like HLO? Pieces of it may have no module and no entry."""
+    return bool(re.search(r"^HloModule|^ENTRY |^\s*(?:ROOT )?%?[\w.\-]+ = \(*[a-z]+\d*\[[\d, ]*\]", text, re.MULTILINE))
+
+
 def read(text: str) -> Graph:
     """The graph of a module's text, or Trouble."""
     computations: dict[str, Computation] = {}
     entry, current, last, rooted = "", None, "", False
     numbered: dict[int, Op] = {}
     layouts: dict[str, list[int]] = {}
-    for line, row in enumerate(text.split("\n"), 1):
-        row = _COMMENT.sub("", row) if "/*" in row else row
-        row = "" if row.lstrip().startswith("//") else row
+    for line, row in _rows(text):
         header = None if current is not None or row.startswith("HloModule") else _HEADER.match(row)
         if header:
             current, rooted, numbered, layouts = Computation(header.group(2)), False, {}, {}

@@ -19,7 +19,7 @@ def _module(text: str, which: int | None, path: str) -> str:
     """One of a file's modules, its lines with their numbers."""
     ends = [found.end() for found in _DIVIDED.finditer(text)]
     parts = [(a, text[a:b]) for a, b in zip([0, *ends], [*ends, len(text)])]
-    parts = [(a, part) for a, part in parts if re.search(r"\bfunc\b|HloModule|ENTRY", part)]
+    parts = [(a, part) for a, part in parts if re.search(r"\bfunc\b", part) or hlo.is_hlo(part)]
     if which is None and len(parts) > 1:
         raise Trouble(f"{path} has {len(parts)} modules, divided by '// -----': --module 1 to {len(parts)}")
     if which is not None and not 1 <= which <= len(parts):
@@ -36,7 +36,7 @@ def read(path: str, which: int | None = None) -> Graph:
         text = _module(Path(path).read_text(encoding="utf-8"), which, path)
     except (OSError, UnicodeDecodeError) as trouble:
         raise Trouble(f"{path}: {getattr(trouble, 'strerror', None) or 'it is no text'}") from None
-    reader = hlo if text.lstrip().startswith("HloModule") or "\nENTRY " in text else stablehlo
+    reader = hlo if hlo.is_hlo(text) else stablehlo
     try:
         graph = reader.read(text)
         sharding.resolve(graph)
