@@ -321,7 +321,7 @@ TRNI_DRIVER trn_status trni_collective_carried(trni_layout *l, const trni_pick *
 TRNI_DRIVER trn_status trni_collective_loads(trni_layout *l, const trni_pick *choice, double *bytes)
 {
     const int64_t links = trn_topology_link_count(l->ask->net);
-    double *carried = (double *)calloc((size_t)links + 1, sizeof *carried); /* one chip has a slot without a link */
+    double *carried = (double *)trni_load_zeros(links + 1, sizeof *carried); /* one chip has a slot without a link */
     if (!carried)
         return trni_fail(l->ask->error, TRN_ENOSPC, "could not allocate the loads of %lld links", (long long)links);
     const trn_status status = trni_collective_carried(l, choice, carried);

@@ -285,6 +285,12 @@ TRNI_FN void trni_load_cells(trni_load *w, bool turns)
         if (!turns || trni_load_like(w->net, p / cores, true) == p / cores) w->owner[w->owners++] = p;
 }
 
+/* calloc, for counts that a size_t may not hold; null as well where there are more than that. */
+TRNI_FN void *trni_load_zeros(int64_t count, size_t size)
+{
+    return (uint64_t)count > (uint64_t)SIZE_MAX ? NULL : calloc((size_t)count, size);
+}
+
 /* Room for the tables of chips and positions. */
 TRNI_FN trn_status trni_load_fold(trni_load *w, int **memory)
 {
@@ -292,8 +298,8 @@ TRNI_FN trn_status trni_load_fold(trni_load *w, int **memory)
     const bool turns = trni_load_turns(l, w->s);
     w->folded = trni_load_folds(l, w->s);
     w->block = w->folded ? l->ranks / l->ranks_per_chip / l->dim[l->dims - 1].size : w->net->chips;
-    const size_t positions = (size_t)(w->folded ? w->block * l->ranks_per_chip : l->ranks);
-    *memory = (int *)malloc(sizeof(int) * ((size_t)w->block + positions));
+    const int64_t positions = w->folded ? (int64_t)w->block * l->ranks_per_chip : l->ranks;
+    *memory = (int *)trni_load_zeros(w->block + positions, sizeof(int));
     if (!*memory) return trni_fail(l->ask->error, TRN_ENOSPC, "could not allocate the tables of %d chips", w->block);
     w->cell = *memory;
     w->owner = *memory + w->block;
@@ -341,8 +347,9 @@ TRNI_FN trn_status trni_load_init(trni_load *w, const trni_layout *l, const trni
     const trn_status status = trni_load_fold(w, tables);
     if (status != TRN_OK) return status;
     const size_t chips = (size_t)w->sample, slots = (size_t)(w->slots ? w->slots : 1), layers = (size_t)w->layers;
+    const int64_t each = (int64_t)slots * ((int64_t)layers + 1) + 5; /* of a chip */
     double *at = *loads =
-        (double *)calloc(3 * slots + chips * (slots * (layers + 1) + 5) + (size_t)w->capacity + 1, sizeof(double));
+        (double *)trni_load_zeros(3 * (int64_t)slots + w->sample * each + w->capacity + 1, sizeof(double));
     if (!at) return trni_fail(l->ask->error, TRN_ENOSPC, "could not allocate the loads of %d chips", w->sample);
     w->rate = at;
     w->latency = w->rate + slots;
