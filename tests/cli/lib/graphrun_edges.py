@@ -351,9 +351,50 @@ def sorts() -> Iterator[Case]:
     yield "equal ones stay in order", text, {"x": x}, [np.argsort(-x, -1, kind="stable")]
 
 
+def specials() -> Iterator[Case]:
+    """Values from tables."""
+    x = np.array([1.0, 0.5, 10.0, -0.5, 1e4])
+    for kind, want in (("digamma", [-0.5772156649015329, -1.9635100260214235, 2.251752589066721, 0.03648997397857652,
+                                    9.210290371142849]),
+                       ("bessel_i1e", [0.20791041534970844, 0.1564208032071837, 0.1212626813844555, -0.1564208032071837,
+                                       0.003989273198436])):
+        yield kind, mlir(f"%r = chlo.{kind} %x : tensor<5xf64> -> tensor<5xf64>", {"x": "5xf64"}, "5xf64"), {"x": x}, [want]
+    y = np.array([1, np.nan, -np.inf, 2, -0.0, 0.0], np.float32)
+    y[1] = np.copysign(np.nan, 1.0)
+    yield "top_k with a NaN", mlir("""%t:2 = chlo.top_k(%x, k = 4) : tensor<6xf32> -> (tensor<4xf32>, tensor<4xi32>)
+      %r = stablehlo.convert %t#1 : (tensor<4xi32>) -> tensor<4xf32>""", {"x": "6xf32"}, "4xf32"), {"x": y}, [[1, 3, 0, 5]]
+
+
+def solves() -> Iterator[Case]:
+    """Beside NumPy's general solver; the other triangle holds what must not be read."""
+    draw = np.random.default_rng(8)
+    a = draw.standard_normal((2, 4, 4)).astype(np.float32) + 4 * np.eye(4, dtype=np.float32)
+    b = draw.standard_normal((2, 4, 3)).astype(np.float32)
+    wide = a.astype(np.float64)
+    for lower in (True, False):
+        half = np.tril(wide) if lower else np.triu(wide)
+        for turn in ("NO_TRANSPOSE", "TRANSPOSE"):
+            matrix = half if turn == "NO_TRANSPOSE" else half.swapaxes(1, 2)
+            words = f"lower={str(lower).lower()}, transpose_a={turn}"
+            yield simple(f"triangular-solve, {words}", f"triangular-solve(a, b), left_side=true, {words}, unit_diagonal=false",
+                         "f32[2,4,3]", np.linalg.solve(matrix, b), a=("f32[2,4,4]", a), b=("f32[2,4,3]", b))
+            right = np.linalg.solve(matrix.swapaxes(1, 2), b).swapaxes(1, 2)
+            yield simple(f"from the right, {words}", f"triangular-solve(a, b), left_side=false, {words}", "f32[2,3,4]", right,
+                         a=("f32[2,4,4]", a), b=("f32[2,3,4]", b.swapaxes(1, 2).copy()))
+        unit = half * (1 - np.eye(4)) + np.eye(4)
+        yield simple(f"a unit diagonal, {lower}", f"triangular-solve(a, b), left_side=true, lower={str(lower).lower()}, "
+                     "transpose_a=NO_TRANSPOSE, unit_diagonal=true", "f32[2,4,3]", np.linalg.solve(unit, b),
+                     a=("f32[2,4,4]", a), b=("f32[2,4,3]", b))
+        square = (wide @ wide.swapaxes(1, 2)).astype(np.float32)
+        root = np.linalg.cholesky(square.astype(np.float64))
+        read = np.tril(square) if lower else np.triu(square)
+        yield simple(f"cholesky, {lower}", f"cholesky(a), lower={str(lower).lower()}", "f32[2,4,4]",
+                     root if lower else root.swapaxes(1, 2), a=("f32[2,4,4]", read))
+
+
 def cases() -> Iterator[Case]:
     """All of them, each of one device."""
-    for part in (whole_numbers, moves, layouts, bodies, norms, forms, sorts):
+    for part in (whole_numbers, moves, layouts, bodies, norms, forms, sorts, solves, specials):
         yield from part()
 
 

@@ -139,6 +139,10 @@ def _word(name: str) -> Callable[[str], dict[str, Any]]:
     return lambda text: {name: text.strip('"')}
 
 
+def _truth(name: str) -> Callable[[str], dict[str, Any]]:
+    return lambda text: {name: text == "true"}
+
+
 _ATTRIBUTES: dict[str, Callable[[str], dict[str, Any]]] = {
     "dimensions": _list("dimensions"), "slice": _slice, "padding": _padding, "window": _window, "dim_labels": _labels,
     "lhs_batch_dims": _list("lhs_batch"), "rhs_batch_dims": _list("rhs_batch"),
@@ -161,8 +165,8 @@ _ATTRIBUTES: dict[str, Callable[[str], dict[str, Any]]] = {
     "epsilon": lambda text: {"epsilon": float(text)}, "feature_index": _one("feature_index"),
     "exponent_bits": _one("exponent_bits"), "mantissa_bits": _one("mantissa_bits"), "k": _one("k"),
     "distribution": _word("distribution"), "fft_type": _word("fft_type"), "split_dimension": _one("split_dimension"),
-    "is_stable": lambda text: {"is_stable": text == "true"}, "largest": lambda text: {"largest": text == "true"},
-}
+    "transpose_a": _word("transpose_a"),
+} | {name: _truth(name) for name in ("is_stable", "largest", "lower", "left_side", "unit_diagonal")}
 _BODIES = ("to_apply", "calls", "condition", "body", "true_computation", "false_computation", "select", "scatter",
            "branch_computations", "comparator")
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import trnmath
 
-from . import collectives, customs, formats, indexing, products, reductions, sharding, structure
+from . import collectives, customs, formats, indexing, products, reductions, sharding, solves, structure
 from .fitting import fitting
 from .graph import WRONG, Computation, Graph, Op, Shape, Trouble, Type, flat
 from .machine import BINARY, MOVES, UNARY, Array, Engines, Exact
 
 Machine = Exact | Engines
-_PLAIN = structure.TABLE | products.TABLE | indexing.TABLE | customs.TABLE
+_PLAIN = structure.TABLE | products.TABLE | indexing.TABLE | customs.TABLE | solves.TABLE
 _WITH_BODIES = reductions.TABLE
 _BETWEEN = collectives.TABLE | sharding.TABLE
 _PASSES = 100000  # of a loop

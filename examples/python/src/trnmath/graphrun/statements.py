@@ -101,7 +101,7 @@ def _named(name: str, value: Any, op: Op) -> None:
         key = {"comparison_direction": "direction", "rng_algorithm": "algorithm", "rng_distribution": "distribution"}.get(name, name)
         into[key] = value[-1] if isinstance(value, list) else value
     elif name in ("is_stable", "largest", "use_global_device_ids", "lower", "left_side", "unit_diagonal", "transpose_a"):
-        into[{"use_global_device_ids": "global_ids"}.get(name, name)] = value
+        into[{"use_global_device_ids": "global_ids"}.get(name, name)] = value[-1] if isinstance(value, list) else value
     elif name == "mhlo.sharding":
         into["sharding"] = value
     elif name in ("in_shardings", "out_shardings"):  # <[...]> of the generic form

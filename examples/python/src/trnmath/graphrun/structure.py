@@ -219,11 +219,11 @@ def reduce_precision(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
 
 
 def top_k(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
-    """The largest k along the last axis, and where they were; of equal ones the first."""
+    """The largest k along the last axis in the total order, and where they were; of equal ones the first."""
     x, k = arrays[0], op.attributes.get("k", flat_last(op))
     if not op.attributes.get("largest", True):
         raise Trouble(f"line {op.line}: top_k '{op.name}' of the smallest is not known here")
-    keys = np.where(np.isnan(x), np.inf, x) if x.dtype.kind == "f" else x
+    keys = _ordered(x) if x.dtype.kind == "f" else x
     backwards = np.flip(keys, -1)  # a stable sort from the end: of equal ones the last comes last
     order = (x.shape[-1] - 1 - np.flip(np.argsort(backwards, -1, kind="stable"), -1))[..., :k]
     return [np.take_along_axis(x, order, -1), order.astype(np.int32)]
