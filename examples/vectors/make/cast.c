@@ -22,8 +22,8 @@ static const char *rule_of_rounding(trn_rounding rounding)
     switch (rounding) {
     case TRN_TOWARD_ZERO: return "once, to the neighbour that is nearer to zero";
     case TRN_STOCHASTIC:
-        return "once, away from zero if and only if floor(2^32 * p) + random >= 2^32, p being the position of |x| between "
-               "its two neighbours, 0 to 1";
+        return "once, away from zero if and only if floor(2^32 * p) + random >= 2^32, p being the position of |x| "
+               "between its two neighbours, 0 to 1";
     default: return "once, to the nearest number, of two as near the one with an even code";
     }
 }
@@ -107,6 +107,18 @@ static void put_around(vec_file *f, const vec_format *to, trn_overflow overflow,
     put_stochastic(f, to, overflow, x, vec_draw(r));
 }
 
+/* Of a kind that has many numbers, some fifty. */
+static void put_kind(vec_file *f, const vec_format *to, trn_overflow overflow, const vec_inputs *list, const char *kind,
+                     vec_random *r)
+{
+    size_t all = 0, at = 0;
+    for (size_t i = 0; i < list->count; i++) all += strcmp(vec_kind(to, list->x[i]), kind) == 0;
+    const size_t every = all > 48 ? all / 48 : 1;
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(vec_kind(to, list->x[i]), kind) == 0 && at++ % every == 0)
+            put_around(f, to, overflow, list->x[i], r);
+}
+
 static void make_stochastic(const vec_format *to, trn_overflow overflow)
 {
     vec_random r = { 37, (uint64_t)to->info.bits << 8 | (uint64_t)to->info.exponent_bits, 0 };
@@ -116,14 +128,7 @@ static void make_stochastic(const vec_format *to, trn_overflow overflow)
     snprintf(out, sizeof out, "code/%d", vec_digits(to));
     vec_columns(&f, "x/8 random/8", out);
     vec_head(&f, "seed", "%llu", (unsigned long long)r.seed);
-    const uint32_t every = list.count > 512 ? (uint32_t)(list.count / 512) : 1;
-    for (int kind = 0; kind < vec_kinds(); kind++) {
-        size_t of_kind = 0;
-        for (size_t i = 0; i < list.count; i++) {
-            if (strcmp(vec_kind(to, list.x[i]), vec_kind_at(kind)) != 0) continue;
-            if (of_kind++ % every == 0) put_around(&f, to, overflow, list.x[i], &r);
-        }
-    }
+    for (int kind = 0; kind < vec_kinds(); kind++) put_kind(&f, to, overflow, &list, vec_kind_at(kind), &r);
     vec_inputs_free(&list);
     vec_close(&f);
 }
