@@ -176,6 +176,13 @@ static uint32_t multiply(const vec_file *f, const dot *d, const operands *o)
 
 /* ---- the file ---- */
 
+static const char *rows_text(int group)
+{
+    if (group == 1) return "row p of a tile has the product p";
+    if (group == 4) return "row p of a tile has the products 4 p to 4 p + 3";
+    return "a tile of L numbers has h = ceil(L / 2) rows; row p has the products p and h + p; one that is not there is +0";
+}
+
 static void head(vec_file *f, const dot *d, const operands *o)
 {
     const int group = d->scales ? 4 : d->double_row ? 2 : 1, tile = 128 * group;
@@ -194,13 +201,12 @@ static void head(vec_file *f, const dot *d, const operands *o)
     vec_head(f, "psum", "%s", d->psum_bf16 ? "bfloat16" : "float32");
     vec_columns(f, in, "sum/8");
     vec_head(f, "nan", "7f800001-7fffffff ff800001-ffffffff");
-    vec_head(f, "rule", "k is cut into tiles of %d, ascending, the last of what is left; of a tile, row p has the %s",
-             tile, group == 1 ? "product p" : "products that follow");
+    vec_head(f, "rule", "k is cut into tiles of %d, ascending, the last of what is left", tile);
+    vec_head(f, "rule", "%s", rows_text(group));
     if (group > 1)
         vec_head(f, "rule",
-                 "row p has products %d p to %d p + %d, summed in ascending order, in binary32, from the exact "
-                 "first: each step a fused multiply-add, rounded once to nearest even",
-                 group, group, group - 1);
+                 "the products of a row are summed in ascending order, in binary32, from the exact first: each "
+                 "step a fused multiply-add, rounded once to nearest even");
     if (d->scales)
         vec_head(f, "rule",
                  "that sum enters its chain times 2^(a_scale + b_scale - 254), in one fused multiply-add; the "

@@ -2,8 +2,8 @@
 binary64 instead of bit tricks. It shares no code with trnmath. Run by examples/vectors/check.py --with this file.
 
 Why binary64 is enough: it holds every number of every format here, the middle between two of them, and every product of
-two binary32 numbers exactly. A sum of three such is rounded to odd there first, which makes the second rounding, to 24
-bits, the right one (53 >= 2 * 24 + 2: Boldo and Melquiond 2008).
+two binary32 numbers exactly. A sum of such is rounded to odd there first, which makes the second rounding, to 24 bits,
+the right one (Boldo and Melquiond 2008). A quotient needs no more than 53 >= 2 * 24 + 2 bits (Figueroa 1995).
 """
 import os
 from functools import lru_cache
@@ -11,11 +11,16 @@ from functools import lru_cache
 import numpy as np
 
 CANONICAL = np.uint32(0x7fc00000)
-HERE = {"folder": ""}  # where tables are: that of the file before
 
 
 def floats(words):
     return words.astype(np.uint32).view(np.float32)
+
+
+def doubles(words):
+    """Binary64 from binary32's bits. A NaN keeps its sign."""
+    with np.errstate(invalid="ignore"):
+        return np.copysign(floats(words).astype(np.float64), np.where(words >> np.uint64(31) == 1, -1.0, 1.0))
 
 
 def bits(values):
@@ -98,12 +103,7 @@ def rounded(to, x, rounding, saturate, random=None, random_bits=32):
 
 def encode(file, x, random=None):
     head = file.head
-    with np.errstate(invalid="ignore"):
-        wide = floats(x).astype(np.float64)
-    sign = (x >> np.uint64(31)) == 1
-    wide = np.where(np.isnan(wide), np.where(sign, -np.nan, np.nan), wide)
-    return rounded(Format(head, "to"), np.copysign(wide, np.where(sign, -1, 1)), head["rounding"],
-                   head["overflow"] == "saturate", random)
+    return rounded(Format(head, "to"), doubles(x), head["rounding"], head["overflow"] == "saturate", random)
 
 
 def decode(file, code):
@@ -151,10 +151,7 @@ def random_field(file, seed, stream, index):
 
 def stochastic_stream(file, seed, stream, index, x):
     count = int(file.head["bits"])
-    with np.errstate(invalid="ignore"):
-        wide = floats(x).astype(np.float64)
-    wide = np.copysign(wide, np.where(x >> np.uint64(31) == 1, -1, 1))
-    return rounded(Format(file.head, "to"), wide, "stochastic", False, fields(count, seed, stream, index), count)
+    return rounded(Format(file.head, "to"), doubles(x), "stochastic", False, fields(count, seed, stream, index), count)
 
 
 def xorwow(file, state):
@@ -181,7 +178,7 @@ def lfsr(file, state):
 # ---- block scaling ----
 
 def mx_quantize(file, x):
-    value = floats(x).astype(np.float64)
+    value = doubles(x)
     name = file.head["to"]
     top = 0 if name.startswith("int8") else int(np.log2(Format(file.head, "to").values[-2]) // 1)
     finite = np.isfinite(value).all(axis=1)
@@ -253,13 +250,17 @@ def dot(file, a, b, c=None, a_scale=None, b_scale=None):
     psum = None if c is None else floats(c)
     for first in range(0, k, 128 * group):
         chain = [np.zeros(len(a), np.float32) for _ in range(4)]
-        for row, at in enumerate(range(first, min(k, first + 128 * group), group)):
+        length = min(k - first, 128 * group)
+        for row in range(-(-length // group)):
+            at = first + row * group
             scale = 1.0
             if a_scale is not None:
                 sums = a_scale[:, at // 32].astype(np.int64) + b_scale[:, at // 32].astype(np.int64)
                 dead = (a_scale[:, at // 32] == 0xff) | (b_scale[:, at // 32] == 0xff)
                 scale = np.where(dead, np.nan, np.ldexp(1.0, sums - 254))
-            product = group_sum(a[:, at:at + group], b[:, at:at + group], scale)
+            places = [first + row + j * -(-length // 2) for j in range(2)] if group == 2 else range(at, at + group)
+            places = [place for place in places if place < first + length]
+            product = group_sum(a[:, places], b[:, places], scale)
             chain[row % 4] = to_single(product, chain[row % 4].astype(np.float64))
         tile = add(add(add(chain[0], chain[1]), chain[2]), chain[3])
         psum = tile if psum is None else add(psum, tile)
@@ -287,7 +288,8 @@ def table_of(file):
 
 def cubic(rows, at, x, c0=None):
     """Of magnitudes and signs: x has the sign, and centres get it."""
-    d = (x.astype(np.float64) - np.copysign(rows[at, 1].view(np.float32), x)).astype(np.float32)
+    with np.errstate(all="ignore"):
+        d = x - np.copysign(rows[at, 1].view(np.float32), x)  # exact inside a bucket
     c = rows[at, 2:].copy().view(np.float32)
     c0 = c[:, 0] if c0 is None else c0
     return fma(fma(fma(c[:, 3], d, c[:, 2]), d, c[:, 1]), d, c0)
@@ -317,7 +319,8 @@ def bucketed(head, rows, x):
 def scaled(head, rows, x):
     kind = head["scaling"].split(":")[0]
     root = "sqrt" in kind
-    m, k = np.frexp(np.abs(x).astype(np.float64))
+    with np.errstate(invalid="ignore"):
+        m, k = np.frexp(np.abs(x).astype(np.float64))
     m, k = m * 2, k - 1
     if root:
         m, k = np.where(k % 2 == 1, 2 * m, m), k - k % 2
@@ -382,8 +385,7 @@ def alu(file, a, b=None):
                 "bitwise_xor": lambda: a ^ b, "left_shift": lambda: np.where(b < 32, a << few & mask, 0),
                 "right_shift": lambda: np.where(b < 32, a >> few, 0)}[name]()
     with np.errstate(all="ignore"):
-        x = floats(a).astype(np.float64)
-        y = floats(b).astype(np.float64) if b is not None else None
+        x, y = doubles(a), doubles(b) if b is not None else None
         return bits(OPERATORS[name](x, y))
 
 
@@ -401,14 +403,9 @@ OPERATORS = {
     "greater_equal": lambda x, y: x >= y, "less": lambda x, y: x < y, "less_equal": lambda x, y: x <= y,
     "logical_and": lambda x, y: (x != 0) & (y != 0), "logical_or": lambda x, y: (x != 0) | (y != 0),
     "logical_xor": lambda x, y: (x != 0) ^ (y != 0), "abs": lambda x, y: np.abs(x), "square": lambda x, y: x * x,
-    "relu": lambda x, y: np.where(x <= 0, 0.0, x), "reciprocal": lambda x, y: to_single(1 / x, residue(x)),
+    "relu": lambda x, y: np.where(x <= 0, 0.0, x), "reciprocal": lambda x, y: 1 / x,
     "logical_not": lambda x, y: x == 0,
 }
-
-
-def residue(x):
-    """Nothing: binary64's quotient of binary32 numbers is so near the exact one that rounding it again is right."""
-    return np.zeros(x.shape)
 
 
 # ---- collectives ----
