@@ -5,7 +5,7 @@
 
 mine.py has an object `operations`, or functions of its own, with the names of operations:
 
-    def encode(file, x):                        # a column of all vectors of the file, as an array of uint64
+    def encode(file, x, random=None):           # columns of all vectors of a file, as arrays of uint64
         if file.head["to"] != "bfloat16" or file.head["rounding"] != "nearest_even":
             return None                         # not mine: the file is skipped
         return my_bfloat16(x.astype(np.uint32))
