@@ -168,7 +168,8 @@ static void put_dequantised(vec_file *f, const element *e, uint8_t scale, uint32
     float x[BLOCK];
     uint8_t code[BLOCK];
     trn_error error;
-    for (uint32_t i = 0; i < BLOCK; i++) code[i] = (uint8_t)(first + i);
+    const uint32_t mask = (1u << trn_format_bits(e->format)) - 1;
+    for (uint32_t i = 0; i < BLOCK; i++) code[i] = (uint8_t)((first + i) & mask);
     trn_mx_dequantize_args args = { .dst = trn_tensor_1d(TRN_F32, x, BLOCK), .error = &error };
     args.src = trn_tensor_1d(e->format, code, BLOCK);
     args.src_scale = trn_tensor_1d(TRN_F8_E8M0, &scale, 1);
