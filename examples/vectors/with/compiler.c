@@ -51,19 +51,6 @@ static int alu(const check_file *file, const uint64_t *in, uint64_t *out)
     return CHECK_NOT_MINE;
 }
 
-static int activation(const check_file *file, const uint64_t *in, uint64_t *out)
-{
-    static const struct function {
-        const char *name;
-        float (*run)(float);
-    } list[] = { { "exp", expf }, { "log", logf },   { "sin", sinf },    { "tanh", tanhf },
-                 { "erf", erff }, { "sqrt", sqrtf }, { "arctan", atanf } };
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        if (check_is(file, "function", list[i].name))
-            return out[0] = code_of_single(list[i].run(single(in[0]))), CHECK_DONE;
-    return CHECK_NOT_MINE;
-}
-
 static const check_operation check_table[] = {
-    { "encode", encode }, { "decode", decode }, { "alu", alu }, { "activation", activation }, { NULL, NULL }
+    { "encode", encode }, { "decode", decode }, { "alu", alu }, { NULL, NULL }
 };
