@@ -34,9 +34,10 @@ programs=$(CDPATH= cd -- "$programs" && pwd) || exit 2
 new=$folder.new
 rm -rf "$new"
 (
+    from=$root/examples/vectors
     mkdir "$new" && cd "$new" && mkdir cast collective decode dot function mx operator random &&
-        "$programs/vectors" . && cp "$root/examples/vectors/check.c" "$root/examples/vectors/check.py" "$root/LICENSE" . &&
-        cp "$root/examples/vectors/format.md" README.md &&
+        "$programs/vectors" . && cp "$from/check.c" "$from/check.py" "$root/LICENSE" . &&
+        cp "$from/format.md" README.md &&
         find . -type f ! -name SHA256SUMS | sed 's,^\./,,' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS
 ) || { rm -rf "$new"; say "the vectors could not be written into $new"; exit 2; }
 rm -rf "$folder" && mv "$new" "$folder" || exit 2

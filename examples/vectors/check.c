@@ -15,9 +15,9 @@
  *     }
  *     static const check_operation check_table[] = { { "encode", encode }, { NULL, NULL } };
  *
- * A function gets the file, whose head says what is asked (check_value gives the text of any of its lines), the words of
- * a vector that go in, and room for those that come out, in the order of the head's lines "in" and "out". Vectors and
- * files that are not yours, and operations that the table does not have, are skipped and counted.
+ * A function gets the file, whose head says what is asked (check_value gives the text of any of its lines), the words
+ * of a vector that go in, and room for those that come out, in the order of the head's lines "in" and "out". Vectors
+ * and files that are not yours, and operations that the table does not have, are skipped and counted.
  *
  * Exit status: 0 all right, 1 something is wrong, 2 bad usage, a bad file, or nothing was checked.
  */
@@ -99,6 +99,7 @@ typedef struct check_result {
     check_case cases[CHECK_CASES];
     int count;
     char first[512]; /* the first that is wrong */
+    const char *first_case;
     long first_line;
 } check_result;
 
@@ -292,6 +293,7 @@ static void count_one(check_result *r, const check_file *file, const char *name,
     if (options.all) printf("%s:%ld:%s (%s)\n", file->path, line, text, name);
     if (r->wrong > 1) return;
     memcpy(r->first, text, sizeof text);
+    r->first_case = name;
     r->first_line = line;
 }
 
@@ -342,7 +344,7 @@ static void print_text(const check_file *file, const check_result *r)
     if (r->skipped) printf(" %7ld skipped", r->skipped);
     putchar('\n');
     if (!r->wrong) return;
-    printf("    first: line %ld:%s\n    wrong:", r->first_line, r->first);
+    printf("    first: line %ld:%s (%s)\n    wrong:", r->first_line, r->first, r->first_case);
     const char *comma = "";
     for (int i = 0; i < r->count; i++)
         if (r->cases[i].wrong) {

@@ -154,7 +154,7 @@ class Result:
     wrong: int = 0
     skipped: int = 0
     nan: int = 0  # of the wrong ones: a NaN with other bits
-    first: str = ""
+    lines: List[str] = field(default_factory=list)  # of the wrong ones; only the first unless all are asked for
     cases: Dict[str, List[int]] = field(default_factory=dict)  # asked, wrong
 
 
@@ -179,7 +179,15 @@ def hexadecimal(columns: List[Column], words: np.ndarray) -> str:
     return " ".join(shown) + (" ..." if len(digits) > 4 else "")
 
 
-def judge(file: File, got: Optional[np.ma.MaskedArray], any_nan: bool = False) -> Result:
+def told_of(file: File, i: int, codes: np.ndarray) -> str:
+    width = sum(count for _, count, _ in file.inputs)
+    at = int(np.argmax(file.expected()[i] != codes[i]))
+    digits = [digits for _, count, digits in file.outputs for _ in range(count)][at]
+    return (f"line {file.lines[i]}: {hexadecimal(file.inputs, file.words[i, :width])}: expected "
+            f"{int(file.expected()[i, at]):0{digits}x}, got {int(codes[i, at]):0{digits}x}")
+
+
+def judge(file: File, got: Optional[np.ma.MaskedArray], any_nan: bool = False, every: bool = False) -> Result:
     result = Result(file)
     if got is None:
         result.skipped = len(file.lines)
@@ -196,19 +204,16 @@ def judge(file: File, got: Optional[np.ma.MaskedArray], any_nan: bool = False) -
         counts = result.cases.setdefault(case, [0, 0])
         counts[0] += int(one)
         counts[1] += int(bad)
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        width = sum(count for _, count, _ in file.inputs)
-        result.first = (f"line {file.lines[i]}: {hexadecimal(file.inputs, file.words[i, :width])}: expected "
-                        f"{hexadecimal(file.outputs, want[i])}, got {hexadecimal(file.outputs, codes[i])}")
+    bad_ones = np.flatnonzero(wrong)
+    result.lines = [told_of(file, i, codes) + f" ({file.case[i]})" for i in (bad_ones if every else bad_ones[:1])]
     return result
 
 
-def run(folder: str, operations: Any, only: str = "", any_nan: bool = False) -> List[Result]:
+def run(folder: str, operations: Any, only: str = "", any_nan: bool = False, every: bool = False) -> List[Result]:
     results = []
     for path in [folder] if folder.endswith(".txt") else listed(folder, only):
         file = read(path)
-        results.append(judge(file, answer(file, operations), any_nan))
+        results.append(judge(file, answer(file, operations), any_nan, every))
     return results
 
 
@@ -265,20 +270,25 @@ def told(result: Result) -> None:
     if result.wrong:
         parts = [f"{wrong} of {asked} {case}" for case, (asked, wrong) in result.cases.items() if wrong]
         nan = f"; {result.nan} of them a NaN with other bits" if result.nan else ""
-        print(f"    first: {result.first}\n    wrong: {'; '.join(parts)}{nan}")
+        for line in result.lines:
+            print(f"    {'first: ' if line == result.lines[0] else '       '}{line}")
+        print(f"    wrong: {'; '.join(parts)}{nan}")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="check.py", description="Holds an implementation against trnmath-vectors.")
     parser.add_argument("folder", nargs="+", help="of vectors, or a file of them")
-    parser.add_argument("--with", dest="module", metavar="FILE.py", help="the implementation; NumPy itself unless given")
+    parser.add_argument("--with", dest="module", metavar="FILE.py",
+                        help="the implementation; NumPy itself unless given")
     parser.add_argument("--only", default="", metavar="TEXT", help="files whose names have it")
     parser.add_argument("--any-nan", action="store_true", help="a NaN is right whatever its bits")
+    parser.add_argument("--all", action="store_true", help="every wrong vector, not only the first of a file")
     parser.add_argument("--csv", action="store_true", help="file,operation,case,asked,wrong")
     options = parser.parse_args()
     try:
         operations = load(options.module) if options.module else NumPy()
-        results = [one for folder in options.folder for one in run(folder, operations, options.only, options.any_nan)]
+        results = [one for folder in options.folder
+                   for one in run(folder, operations, options.only, options.any_nan, options.all)]
     except BadFile as error:
         print(f"check.py: {error}", file=sys.stderr)
         return 2

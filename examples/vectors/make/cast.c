@@ -49,7 +49,11 @@ static vec_file open_cast(const vec_format *to, trn_rounding rounding, trn_overf
     if (scale)
         vec_head(&f, "rule", "what is below 2^-127 becomes 2^-127; zero and negative numbers become %s",
                  overflow == TRN_SATURATE ? "00" : "ff");
-    vec_known(&f, rounding == TRN_STOCHASTIC ? "assumed" : to->provenance, to->source);
+    vec_known(&f, rounding == TRN_STOCHASTIC || overflow == TRN_SATURATE ? "assumed" : to->provenance, to->source);
+    if (overflow == TRN_SATURATE)
+        vec_head(&f, "source",
+                 "that an infinity is no finite x, and stays what it is: assumed; OCP's own saturating "
+                 "conversion gives the code 'largest'");
     if (rounding == TRN_STOCHASTIC)
         vec_head(&f, "source",
                  "that Trainium rounds so: documented (the same SDK, rounding-modes.rst); that it compares 32 "

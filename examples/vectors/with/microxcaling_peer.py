@@ -1,4 +1,4 @@
-"""Microsoft's microxcaling, the emulation that OCP's MX was tried with, as what check.py checks: element formats, blocks.
+"""Microsoft's microxcaling, the emulation that OCP's MX was tried with, as what check.py checks: elements and blocks.
 
 PYTHONPATH=MICROXCALING python3 check.py --with with/microxcaling_peer.py FOLDER
 

@@ -1,5 +1,5 @@
-"""A second trnmath, for trnmath-vectors: every operation from what the heads of the files say, with tables of values and
-binary64 instead of bit tricks. It shares no code with trnmath. Run by examples/vectors/check.py --with this file.
+"""A second trnmath, for trnmath-vectors: every operation from what the heads of the files say, with tables of values
+and binary64 instead of bit tricks. It shares no code with trnmath. Run by examples/vectors/check.py --with this file.
 
 Why binary64 is enough: it holds every number of every format here, the middle between two of them, and every product of
 two binary32 numbers exactly. A sum of such is rounded to odd there first, which makes the second rounding, to 24 bits,
@@ -37,7 +37,8 @@ class Format:
         if self.name.startswith("int8"):
             return
         number = lambda what: int(head[f"{key}.{what}"])
-        self.exponent_bits, self.mantissa_bits, self.bias = number("exponent_bits"), number("mantissa_bits"), number("bias")
+        self.exponent_bits, self.mantissa_bits = number("exponent_bits"), number("mantissa_bits")
+        self.bias = number("bias")
         self.up = int(head.get(f"{key}.zero_bits_below", 0))
         self.largest, self.overflow, self.nan = (int(head[f"{key}.{what}"], 16) >> self.up
                                                  for what in ("largest", "overflow", "nan"))
