@@ -74,6 +74,7 @@ static int encode(const check_file *file, const uint64_t *in, uint64_t *out)
                           .subnormal = CPFLOAT_SUBN_USE,
                           .flip = CPFLOAT_SOFTERR_NO };
     cpfloatf(&y, &x, 1, &options);
+    if (isnan(y) && r.nan >= r.sign) return CHECK_NOT_MINE; /* a format without NaN: no value says which code it is */
     out[0] = code_of(&r, y) << r.up;
     return CHECK_DONE;
 }

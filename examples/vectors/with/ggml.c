@@ -2,11 +2,10 @@
  * SPDX-License-Identifier: MIT
  *
  * cc -std=c11 -O2 -ffunction-sections -IGGML/src -IGGML/include -DCHECK_WITH='"with/ggml.c"' check.c -o check -lm
- *     -static -Wl,--gc-sections
- *     -Wl,--unresolved-symbols=ignore-all
+ *     -static -Wl,--gc-sections -Wl,--unresolved-symbols=ignore-all
  *
- * Of ggml only these functions are needed: what they do not call is left out, and never resolved. Its FP4 has no -0: the
- * sign of a zero is taken from what went in, so that nothing else is counted.
+ * Of ggml only these functions are needed: what they do not call is left out, and never resolved. Its FP4 has no -0:
+ * the sign of a zero is taken from what went in, so that nothing else is counted.
  */
 #include "ggml-quants.c"
 

@@ -39,7 +39,7 @@ def mx_quantize(file, x):
     found = _quantize_mx(value, 8, ELEMENTS[name], axes=[-1], block_size=32, round="even").numpy().astype(np.float64)
     scale = file.expected()[:, 0].astype(np.int64)
     with np.errstate(all="ignore"):
-        code = codes(file.head, "to", found * np.ldexp(1.0, 127 - scale)[:, None])
+        code = np.ma.getdata(codes(file.head, "to", found * np.ldexp(1.0, 127 - scale)[:, None]))
     usual = np.isfinite(found).all(axis=1)
     scale = np.where(usual, scale, 0xff)
     return scale, np.where(usual[:, None], code, 0)

@@ -1,5 +1,5 @@
-/* softfloat.c - Berkeley SoftFloat 3e as what check.c checks: casts of float16 and bfloat16, operators, dot products and
- * rings from its fused multiply-add and its sum.
+/* softfloat.c - Berkeley SoftFloat 3e as what check.c checks: casts of float16 and bfloat16, operators, and dot
+ * products and rings from its fused multiply-add and its sum.
  * SPDX-License-Identifier: MIT
  *
  * make -C SOFTFLOAT/build/Linux-x86_64-GCC SPECIALIZE_TYPE=RISCV      then, with that build's softfloat.a:

@@ -7,7 +7,8 @@ def floats(words):
 
 
 def codes(head, key, values):
-    """The codes of numbers that the format has; all ones for one that it does not have."""
+    """The codes of numbers that the format has; all ones for one that it does not have. A NaN is masked where the format
+    has none: no value says which code it would be."""
     number = lambda what: int(head[f"{key}.{what}"])  # noqa: E731
     word = lambda what: int(head[f"{key}.{what}"], 16) >> up  # noqa: E731
     up = int(head.get(f"{key}.zero_bits_below", 0))
@@ -22,4 +23,6 @@ def codes(head, key, values):
     code = ((place - 1) << mantissa_bits) + units.astype(np.int64)
     code = np.where((units != np.floor(units)) | (code > word("largest")), sign_bit - 1, code) | sign
     code = np.where(np.isinf(values), word("overflow") | sign, code)
-    return np.where(np.isnan(values), word("nan") ^ sign, code) << up
+    nan = np.isnan(values)
+    code = np.where(nan, word("nan") ^ sign, code) << up
+    return np.ma.masked_where(nan & (word("nan") >= sign_bit), code)
