@@ -180,7 +180,8 @@ static const char *rows_text(int group)
 {
     if (group == 1) return "row p of a tile has the product p";
     if (group == 4) return "row p of a tile has the products 4 p to 4 p + 3";
-    return "a tile of L numbers has h = ceil(L / 2) rows; row p has the products p and h + p; one that is not there is +0";
+    return "a tile of L numbers has h = ceil(L / 2) rows; row p has the products p and h + p; one that is not there "
+           "is +0";
 }
 
 static void head(vec_file *f, const dot *d, const operands *o)
