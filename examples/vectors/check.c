@@ -160,7 +160,6 @@ static int hexadecimal(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a
 static const char *read_word(const char *text, int digits, uint64_t *word)
 {
     *word = 0;
-    while (*text == ' ') text++;
     for (int i = 0; i < digits; i++, text++) {
         const int digit = hexadecimal(*text);
         if (digit < 0) return NULL;
@@ -191,10 +190,15 @@ static void read_columns(const check_file *file, const char *key, check_columns 
     if (!c->words) stop(file->path, 0, "its head does not say what goes in and what comes out");
 }
 
-static const char *read_words(const char *text, const check_columns *c, uint64_t *word)
+/* The words of the columns with a space between, and before the first if `behind` something. */
+static const char *read_words(const char *text, const check_columns *c, uint64_t *word, int behind)
 {
-    for (int column = 0; column < c->columns && text; column++)
-        for (int i = 0; i < c->count[column] && text; i++) text = read_word(text, c->digits[column], word++);
+    for (int column = 0; column < c->columns; column++)
+        for (int i = 0; i < c->count[column]; i++, behind = 1) {
+            if (behind && *text++ != ' ') return NULL;
+            text = read_word(text, c->digits[column], word++);
+            if (!text) return NULL;
+        }
     return text;
 }
 
@@ -308,8 +312,8 @@ static void check_vectors(const check_file *file, check_function *run, char *lin
             name = line + 8;
             continue;
         }
-        const char *at = read_words(line, &file->in, in);
-        if (!at || strncmp(at, " ->", 3) != 0 || !(at = read_words(at + 3, &file->out, want)) || *at)
+        const char *at = read_words(line, &file->in, in, 0);
+        if (!at || strncmp(at, " ->", 3) != 0 || !(at = read_words(at + 3, &file->out, want, 1)) || *at)
             stop(file->path, number, "it is not a vector of the columns that the head names");
         r->vectors++;
         memset(got, 0, sizeof *got * (size_t)file->out.words);
