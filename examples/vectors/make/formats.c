@@ -14,7 +14,7 @@ static const struct row {
     trn_format format;
     trn_cfp8 cfp8;
     const char *provenance, *source;
-} rows[VEC_FORMATS] = {
+} rows[VEC_FORMATS + 1] = {
     { "bfloat16", TRN_BF16, { 0, 0, false }, "documented", NEURON "; rounding: IEEE 754-2019 4.3; NaN codes: assumed" },
     { "float16", TRN_F16, { 0, 0, false }, "documented", NEURON "; IEEE 754-2019 binary16; NaN codes: assumed" },
     { "tfloat32", TRN_TF32, { 0, 0, false }, "documented", NEURON "; subnormals and NaN codes: assumed" },
@@ -39,12 +39,13 @@ static const struct row {
     { "cfp8_e4b11fn", TRN_CFP8, { 4, 11, true }, "assumed", NEURON "; that it exists: documented, its codes: assumed" },
     { "cfp8_e3b1fn", TRN_CFP8, { 3, 1, true }, "assumed", NEURON "; that it exists: documented, its codes: assumed" },
     { "cfp8_e2b4", TRN_CFP8, { 2, 4, false }, "assumed", NEURON "; that it exists: documented, its codes: assumed" },
+    { "float32", TRN_F32, { 0, 0, false }, "documented", NEURON }, /* no cast goes there: only operands are it */
 };
 
 const vec_format *vec_format_at(int i)
 {
-    static vec_format format[VEC_FORMATS];
-    if (i < 0 || i >= VEC_FORMATS) return NULL;
+    static vec_format format[VEC_FORMATS + 1];
+    if (i < 0 || i > VEC_FORMATS) return NULL;
     const struct row *row = &rows[i];
     const trn_format_info info = row->format == TRN_CFP8 ? trn_cfp8_info(row->cfp8) : *trn_format_info_of(row->format);
     format[i] = (vec_format){ row->name, row->format, row->cfp8, info, row->provenance, row->source };
@@ -53,7 +54,7 @@ const vec_format *vec_format_at(int i)
 
 const vec_format *vec_format_named(const char *name)
 {
-    for (int i = 0; i < VEC_FORMATS; i++)
+    for (int i = 0; i <= VEC_FORMATS; i++)
         if (strcmp(rows[i].name, name) == 0) return vec_format_at(i);
     vec_fail("%s is none of the formats here", name);
 }

@@ -12,6 +12,7 @@ int main(int argc, char **argv)
     vec_folder(argv[1]);
     vec_make_casts();
     vec_make_decodes();
+    vec_make_integers();
     vec_make_blocks();
     vec_make_dots();
     vec_make_random();

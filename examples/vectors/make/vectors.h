@@ -55,7 +55,7 @@ typedef struct vec_format {
 
 enum { VEC_FORMATS = 16 };
 const vec_format *vec_format_at(int i);               /* in the order of the files; NULL beyond the last */
-const vec_format *vec_format_named(const char *name); /* one that is there */
+const vec_format *vec_format_named(const char *name); /* one of them, or "float32" */
 int vec_digits(const vec_format *f);                  /* of a code in hexadecimal */
 uint32_t vec_encode(const vec_format *f, uint32_t x, trn_rounding rounding, trn_overflow overflow, uint32_t random);
 uint32_t vec_decode(const vec_format *f, uint32_t code); /* binary32 bits */
@@ -98,6 +98,7 @@ double vec_position(const vec_format *f, uint32_t x);
 
 void vec_make_casts(void);
 void vec_make_decodes(void);
+void vec_make_integers(void);
 void vec_make_blocks(void);
 void vec_make_dots(void);
 void vec_make_random(void);

@@ -8,6 +8,7 @@ import os
 import sys
 
 GROUPS = [  # the first whose words are all in a file's name
+    ("casts to integers", ("cast/int",)), ("casts to integers", ("cast/uint",)),
     ("casts, saturating", ("cast/", ".saturate")), ("casts, stochastic", ("cast/", ".stochastic")),
     ("casts, nearest even", ("cast/", ".nearest_even")), ("casts, toward zero", ("cast/", ".toward_zero")),
     ("decodes", ("decode/",)), ("MX, quantise", ("mx/quantize",)), ("MX, dequantise", ("mx/dequantize",)),
@@ -40,7 +41,7 @@ def rows(path):
     with open(path + ".name", encoding="utf-8") as file:
         name, version = file.read().splitlines()[:2]
     strict, any_nan = counts(path + ".strict"), counts(path + ".any")
-    for group, _ in GROUPS:
+    for group in dict.fromkeys(group for group, _ in GROUPS):
         if group not in strict:
             continue
         other = any_nan[group]

@@ -1,5 +1,5 @@
-/* softfloat.c - Berkeley SoftFloat 3e as what check.c checks: casts of float16 and bfloat16, operators, and dot
- * products and rings from its fused multiply-add and its sum.
+/* softfloat.c - Berkeley SoftFloat 3e as what check.c checks: casts of float16, bfloat16 and integers of 32 bits,
+ * operators, and dot products and rings from its fused multiply-add and its sum.
  * SPDX-License-Identifier: MIT
  *
  * make -C SOFTFLOAT/build/Linux-x86_64-GCC SPECIALIZE_TYPE=RISCV      then, with that build's softfloat.a:
@@ -20,9 +20,12 @@ static float32_t single(uint64_t word)
 static int encode(const check_file *file, const uint64_t *in, uint64_t *out)
 {
     const bool zero = check_is(file, "rounding", "toward_zero");
+    const uint_fast8_t mode = zero ? softfloat_round_minMag : softfloat_round_near_even;
     if (!zero && !check_is(file, "rounding", "nearest_even")) return CHECK_NOT_MINE;
+    if (check_is(file, "to", "int32")) return out[0] = (uint32_t)f32_to_i32(single(in[0]), mode, false), CHECK_DONE;
+    if (check_is(file, "to", "uint32")) return out[0] = (uint32_t)f32_to_ui32(single(in[0]), mode, false), CHECK_DONE;
     if (!check_is(file, "overflow", "default")) return CHECK_NOT_MINE;
-    softfloat_roundingMode = zero ? softfloat_round_minMag : softfloat_round_near_even;
+    softfloat_roundingMode = mode;
     if (check_is(file, "to", "float16"))
         out[0] = f32_to_f16(single(in[0])).v;
     else if (check_is(file, "to", "bfloat16"))
@@ -39,13 +42,19 @@ static bool wide(const check_file *file, const char *key, uint64_t code, float32
     const bfloat16_t upper = { (uint16_t)code };
     const bool f16 = check_is(file, key, "float16"), bf16 = check_is(file, key, "bfloat16");
     *x = f16 ? f16_to_f32(half) : bf16 ? bf16_to_f32(upper) : single(code);
-    return f16 || bf16 || check_is(file, key, "tfloat32");
+    return f16 || bf16 || check_is(file, key, "tfloat32") || check_is(file, key, "float32");
 }
 
 static int decode(const check_file *file, const uint64_t *in, uint64_t *out)
 {
     float32_t x;
-    if (!wide(file, "from", in[0], &x)) return CHECK_NOT_MINE;
+    softfloat_roundingMode = softfloat_round_near_even;
+    if (check_is(file, "from", "int32"))
+        x = i32_to_f32((int32_t)in[0]);
+    else if (check_is(file, "from", "uint32"))
+        x = ui32_to_f32((uint32_t)in[0]);
+    else if (!wide(file, "from", in[0], &x))
+        return CHECK_NOT_MINE;
     out[0] = x.v;
     return CHECK_DONE;
 }

@@ -34,7 +34,7 @@ def bits(values):
 class Format:
     def __init__(self, head, key):
         self.name = head[key]
-        if self.name.startswith("int8"):
+        if "int" in self.name or self.name == "float32":
             return
         number = lambda what: int(head[f"{key}.{what}"])
         self.exponent_bits, self.mantissa_bits = number("exponent_bits"), number("mantissa_bits")
@@ -48,6 +48,8 @@ class Format:
 
     def decode(self, codes):
         """Binary64 values of codes."""
+        if self.name == "float32":
+            return doubles(codes)
         codes = codes.astype(np.int64) >> self.up
         magnitude = codes & (self.sign - 1) if self.sign else codes
         known = magnitude <= self.largest
@@ -104,10 +106,23 @@ def rounded(to, x, rounding, saturate, random=None, random_bits=32):
 
 def encode(file, x, random=None):
     head = file.head
+    if "int" in head["to"]:
+        return whole(head["to"], doubles(x), head["rounding"])
     return rounded(Format(head, "to"), doubles(x), head["rounding"], head["overflow"] == "saturate", random)
 
 
+def whole(name, x, rounding):
+    """Two's complement of binary64 numbers."""
+    bits_of = int(name.lstrip("uint"))
+    low, high = (0, 2 ** bits_of - 1) if name[0] == "u" else (-2 ** (bits_of - 1), 2 ** (bits_of - 1) - 1)
+    found = np.where(np.isnan(x), 0, np.rint(x) if rounding == "nearest_even" else np.trunc(x))
+    return np.clip(found, low, high).astype(np.int64) & (2 ** bits_of - 1)
+
+
 def decode(file, code):
+    if "int" in file.head["from"]:
+        return bits(code.astype(np.uint32).view(np.int32 if file.head["from"] == "int32" else np.uint32)
+                    .astype(np.float64).astype(np.float32))
     value = Format(file.head, "from").decode(code)
     with np.errstate(invalid="ignore"):
         word = value.astype(np.float32).view(np.uint32)
