@@ -148,8 +148,8 @@ head -n "$first" $good >cut.txt
 cut="it does not have as many vectors as its head says, so it is cut off or changed"
 both "cut.txt: $cut" cut.txt
 vector="it is not a vector of the columns that the head names"
-for change in 's/ -> / /' 's/ -> / ->  /' 's/ -> /  -> /' 's/^/ /' 's/^0 ->/g ->/' 's/^0 ->/00 ->/' 's/^0 ->/ ->/' 's/00$/000/' 's/$/ 0/' 's/^0/0 0/' 's/.*//' \
-    's/.*/# x/'; do
+for change in 's/ -> / /' 's/ -> / ->  /' 's/ -> /  -> /' 's/^/ /' 's/^0 ->/g ->/' 's/^0 ->/00 ->/' 's/^0 ->/ ->/' \
+    's/00$/000/' 's/$/ 0/' 's/^0/0 0/' 's/.*//' 's/.*/# x/'; do
     sed "$first$change" $good >changed.txt
     both "changed.txt, line $first: $vector" changed.txt
 done
