@@ -41,9 +41,10 @@ static void special(job *j, vec_random *r)
     static const uint32_t value[] = { 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x80000000u, 0x00000000u, 0x7f7fffffu };
     normal(j, r);
     for (int i = 0; i < j->ranks; i++)
-        for (int n = 0; n < 2; n++)
-            j->code[vec_below(r, (uint32_t)j->ranks)][i] =
-                vec_encode(j->wire, value[vec_below(r, 6)], TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0);
+        for (int n = 0; n < 2; n++) {
+            const uint32_t rank = vec_below(r, (uint32_t)j->ranks), x = value[vec_below(r, 6)];
+            j->code[rank][i] = vec_encode(j->wire, x, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0);
+        }
     for (int rank = 0; rank < j->ranks; rank++)
         j->code[rank][0] = vec_encode(j->wire, 0x80000000u, TRN_NEAREST_EVEN, TRN_OVERFLOW_DEFAULT, 0);
 }

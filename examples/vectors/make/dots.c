@@ -44,8 +44,10 @@ static void all_normal(operands *o, vec_random *r, const dot *d)
 static void many_sizes(operands *o, vec_random *r, const dot *d)
 {
     for (int side = 0; side < 2; side++)
-        for (int k = 0; k < d->k; k++)
-            o->code[side][k] = near_code(o->format[side], vec_normal(r) * power((int)vec_below(r, 17) - 8));
+        for (int k = 0; k < d->k; k++) {
+            const float size = power((int)vec_below(r, 17) - 8);
+            o->code[side][k] = near_code(o->format[side], vec_normal(r) * size);
+        }
     o->c = vec_bits(vec_normal(r) * 64);
 }
 
@@ -79,7 +81,8 @@ static void subnormals(operands *o, vec_random *r, const dot *d)
         const trn_format_info *i = &o->format[side]->info;
         const uint32_t sign = 1u << (i->exponent_bits + i->mantissa_bits);
         for (int k = 0; k < d->k; k++) {
-            const uint32_t code = vec_below(r, 2u << i->mantissa_bits) | (vec_draw(r) & 1 ? sign : 0);
+            const uint32_t negative = vec_draw(r) & 1 ? sign : 0;
+            const uint32_t code = vec_below(r, 2u << i->mantissa_bits) | negative;
             o->code[side][k] = side == 0 || k % 2 ? code << i->low_zeros : near_code(o->format[side], vec_normal(r));
         }
     }

@@ -59,6 +59,7 @@ vec_file vec_open(const char *operation, const char *format, ...)
     vsnprintf(f.name, sizeof f.name, format, args);
     va_end(args);
     append(&f.head, "# trnmath-vectors 1\n", 20);
+    vec_head(&f, "by", "trnmath %s", TRN_VERSION);
     vec_head(&f, "name", "%s", f.name);
     vec_head(&f, "operation", "%s", operation);
     return f;

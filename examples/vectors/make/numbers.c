@@ -228,7 +228,10 @@ static void add_chance(vec_inputs *list, const vec_format *f, vec_random *r)
     const double low = value_of(f, first) / 4, high = value_of(f, f->info.max_code) * 4;
     const uint32_t from = vec_bits((float)low);
     const uint32_t to = high < 0x1p127 ? vec_bits((float)high) : INFINITE;
-    for (int i = 0; i < 256; i++) add(list, (from + vec_below(r, to - from)) | (vec_draw(r) & 0x80000000u));
+    for (int i = 0; i < 256; i++) {
+        const uint32_t sign = vec_draw(r) & 0x80000000u;
+        add(list, (from + vec_below(r, to - from)) | sign);
+    }
     for (uint32_t exponent = 0; exponent < 255; exponent += 5) add(list, exponent << 23 | (vec_draw(r) & 0x807fffffu));
 }
 

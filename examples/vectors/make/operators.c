@@ -116,7 +116,10 @@ static void make_operator(const struct rule *rule)
                      "subnormal numbers: assumed");
     vec_head(&f, "seed", "%llu", (unsigned long long)r.seed);
     if (!bits) put_pairs(&f, info);
-    for (int i = 0; i < 96; i++) put(&f, info, "any bits", vec_draw(&r), vec_draw(&r));
+    for (int i = 0; i < 96; i++) {
+        const uint32_t a = vec_draw(&r), b = vec_draw(&r);
+        put(&f, info, "any bits", a, b);
+    }
     for (int i = 0; i < 96 && !bits; i++) {
         const uint32_t a = vec_bits(vec_normal(&r)), b = vec_bits(vec_normal(&r));
         put(&f, info, "normal distribution", a, i % 4 ? b : a ^ (i % 8 ? 0x80000000u : 0) ^ vec_below(&r, 4));

@@ -66,6 +66,7 @@ void vec_head_nan(vec_file *f, const vec_format *format);
 
 /* ---- numbers ---- */
 
+/* Not two draws in one expression: C leaves open which of two calls comes first. */
 typedef struct vec_random {
     uint64_t seed, stream, index;
 } vec_random;
