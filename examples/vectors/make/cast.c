@@ -74,7 +74,7 @@ static void make_cast(const vec_format *to, trn_rounding rounding, trn_overflow 
     vec_head(&f, "seed", "%llu", (unsigned long long)r.seed);
     for (int kind = 0; kind < vec_kinds(); kind++) {
         for (size_t i = 0; i < list.count; i++) {
-            if (strcmp(vec_kind(to, list.x[i]), vec_kind_at(kind)) != 0) continue;
+            if (list.kind[i] != kind) continue;
             vec_begin(&f, vec_kind_at(kind));
             vec_word(&f, 8, list.x[i]);
             vec_arrow(&f);
@@ -90,7 +90,7 @@ static void make_cast(const vec_format *to, trn_rounding rounding, trn_overflow 
 
 static void put_stochastic(vec_file *f, const vec_format *to, trn_overflow overflow, uint32_t x, uint32_t random)
 {
-    vec_begin(f, vec_kind(to, x));
+    vec_begin(f, f->kind);
     vec_word(f, 8, x);
     vec_word(f, 8, random);
     vec_arrow(f);
@@ -112,15 +112,15 @@ static void put_around(vec_file *f, const vec_format *to, trn_overflow overflow,
 }
 
 /* Of a kind that has many numbers, some fifty. */
-static void put_kind(vec_file *f, const vec_format *to, trn_overflow overflow, const vec_inputs *list, const char *kind,
+static void put_kind(vec_file *f, const vec_format *to, trn_overflow overflow, const vec_inputs *list, int kind,
                      vec_random *r)
 {
     size_t all = 0, at = 0;
-    for (size_t i = 0; i < list->count; i++) all += strcmp(vec_kind(to, list->x[i]), kind) == 0;
+    for (size_t i = 0; i < list->count; i++) all += list->kind[i] == kind;
     const size_t every = all > 48 ? all / 48 : 1;
+    if (all > 0) vec_begin(f, vec_kind_at(kind));
     for (size_t i = 0; i < list->count; i++)
-        if (strcmp(vec_kind(to, list->x[i]), kind) == 0 && at++ % every == 0)
-            put_around(f, to, overflow, list->x[i], r);
+        if (list->kind[i] == kind && at++ % every == 0) put_around(f, to, overflow, list->x[i], r);
 }
 
 static void make_stochastic(const vec_format *to, trn_overflow overflow)
@@ -132,7 +132,7 @@ static void make_stochastic(const vec_format *to, trn_overflow overflow)
     snprintf(out, sizeof out, "code/%d", vec_digits(to));
     vec_columns(&f, "x/8 random/8", out);
     vec_head(&f, "seed", "%llu", (unsigned long long)r.seed);
-    for (int kind = 0; kind < vec_kinds(); kind++) put_kind(&f, to, overflow, &list, vec_kind_at(kind), &r);
+    for (int kind = 0; kind < vec_kinds(); kind++) put_kind(&f, to, overflow, &list, kind, &r);
     vec_inputs_free(&list);
     vec_close(&f);
 }

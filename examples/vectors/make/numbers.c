@@ -139,8 +139,6 @@ static enum kind kind_of(const vec_format *f, uint32_t x)
     return magnitude == 0 ? ZERO : finite_kind(f, x);
 }
 
-const char *vec_kind(const vec_format *f, uint32_t x) { return kind_names[kind_of(f, x)]; }
-
 /* ---- lists ---- */
 
 static void add(vec_inputs *list, uint32_t x)
@@ -237,17 +235,24 @@ static void add_chance(vec_inputs *list, const vec_format *f, vec_random *r)
 
 vec_inputs vec_hard(const vec_format *f, vec_random *r, bool limits_only)
 {
-    vec_inputs list = { NULL, 0, 0 };
+    vec_inputs list = { NULL, NULL, 0, 0 };
     add_limits(&list, f);
     if (!limits_only) {
         add_codes(&list, f, r);
         add_chance(&list, f, r);
     }
     sort_once(&list);
+    list.kind = (unsigned char *)malloc(list.count);
+    if (!list.kind) vec_fail("there is no memory for the inputs");
+    for (size_t i = 0; i < list.count; i++) list.kind[i] = (unsigned char)kind_of(f, list.x[i]);
     return list;
 }
 
-void vec_inputs_free(vec_inputs *inputs) { free(inputs->x); }
+void vec_inputs_free(vec_inputs *inputs)
+{
+    free(inputs->x);
+    free(inputs->kind);
+}
 
 int vec_edges(const uint32_t **edges)
 {

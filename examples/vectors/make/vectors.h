@@ -80,6 +80,7 @@ uint32_t vec_bits(float x);
 /* Binary32 numbers that are hard for a format, each once, ascending as bits. */
 typedef struct vec_inputs {
     uint32_t *x;
+    unsigned char *kind; /* of each: vec_kind_at */
     size_t count, room;
 } vec_inputs;
 vec_inputs vec_hard(const vec_format *f, vec_random *r, bool limits_only);
@@ -88,8 +89,7 @@ void vec_inputs_free(vec_inputs *inputs);
 /* Numbers that every operation of binary32 should be asked: zeros, limits, subnormals, infinities, NaN. */
 int vec_edges(const uint32_t **edges);
 
-/* What kind of input x is for a format: "tie", "overflow", "NaN" and so on. */
-const char *vec_kind(const vec_format *f, uint32_t x);
+/* What kind of input a number is for a format: "tie", "overflow", "NaN" and so on. */
 int vec_kinds(void); /* how many there are, and each by number, in the order of the files */
 const char *vec_kind_at(int i);
 /* The position of a finite x between its neighbours of the format, 0 to 1: what stochastic rounding goes by. */

@@ -7,8 +7,8 @@ def floats(words):
 
 
 def codes(head, key, values):
-    """The codes of numbers that the format has; all ones for one that it does not have. A NaN is masked where the format
-    has none: no value says which code it would be."""
+    """The codes of numbers that the format has; all ones for one that it does not have. A NaN is masked where the
+    format has none: no value says which code it would be."""
     number = lambda what: int(head[f"{key}.{what}"])  # noqa: E731
     word = lambda what: int(head[f"{key}.{what}"], 16) >> up  # noqa: E731
     up = int(head.get(f"{key}.zero_bits_below", 0))
