@@ -305,6 +305,15 @@ def forms() -> Iterator[Case]:
           "x": x}, [-x]
 
 
+    yield "an index of no numbers", mlir("""%r = "stablehlo.scatter"(%x, %i, %y) <{indices_are_sorted = true,
+      scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0]>, unique_indices = true}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        "stablehlo.return"(%b) : (tensor<f32>) -> ()
+      }) : (tensor<4xf32>, tensor<0xi64>, tensor<3xf32>) -> tensor<4xf32>""",
+                                         {"x": "4xf32", "i": "0xi64", "y": "3xf32"}, "4xf32"), {
+        "x": y[0], "i": np.zeros(0, np.int64), "y": x[0]}, [[*x[0], y[0, 3]]]
+    yield "the least whole number", mlir("%r = stablehlo.constant dense<[9223372036854775808, -1, 7]> : tensor<3xi64>", {},
+                                         "3xi64"), {}, [[-2**63, -1, 7]]
     yield "a piece without a module", """// a comment
 add {
   a = f32[] parameter(0)

@@ -20,7 +20,8 @@ def _indices(starts: Array, axis: int, batch: list[int]) -> tuple[Array, list[in
     if starts.dtype == np.uint64:  # what lies beyond lies beyond any axis
         starts = np.minimum(starts, np.uint64(2**63 - 1))
     starts = np.moveaxis(starts, axis, -1)
-    return starts.reshape(-1, starts.shape[-1]).astype(np.int64), list(starts.shape[:-1])
+    rows = int(np.prod(starts.shape[:-1], dtype=np.int64))  # (an index of no numbers is one, too)
+    return starts.reshape(rows, starts.shape[-1]).astype(np.int64), list(starts.shape[:-1])
 
 
 def _batched(rows: list[int], batch: list[int], axis: int) -> list[Array]:

@@ -50,7 +50,10 @@ def _elements(words: list[str], shape: Shape) -> np.ndarray[Any, Any]:
         return np.array([complex(*pair) for pair in each])
     if formats.is_float(name):
         return np.array([_of_hex(w, name) if w.startswith("0x") else float(w) for w in words])
-    return np.array([int(w, 0) for w in words], object).astype(formats.holder(name, True))
+    least, most = formats.limits(name)  # 2^63 is a way to write the least of 64 bits
+    whole = [int(w, 0) for w in words]
+    return np.array([n + 2 * least if most < n < -2 * least else n for n in whole], object).astype(
+        formats.holder(name, True))
 
 
 def _of_hex(word: str, name: str) -> float:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-
 from .graph import Computation, Graph, Op, Trouble
 from .indexing import scatter_places
 from .machine import FOLDS, Array, Engines, Exact
 from .products import padded, windows
+from .structure import ordered
 
 Machine = Exact | Engines
 Arrays = list[Array]
@@ -155,17 +155,37 @@ def _rounds(at: tuple[Array, ...], shape: tuple[int, ...]) -> list[Array]:
     return [np.flatnonzero(ranked == n) for n in range(int(ranked.max(initial=-1)) + 1)]
 
 
+def _key(op: Op, graph: Graph, moved: Arrays) -> Array | None:
+    """What a body compares, if that is all it does: smaller goes first."""
+    body = graph.body(op)
+    compare = body.ops[0] if len(body.ops) == 1 else None
+    if compare is None or compare.kind != "compare" or body.results != compare.results:
+        return None
+    at = [body.parameters.index(name) if name in body.parameters else -1 for name in compare.operands]
+    turn = compare.attributes.get("direction") == "GT"
+    if compare.attributes.get("direction") not in ("LT", "GT") or min(at) < 0 or at[0] ^ 1 != at[1]:
+        return None
+    x = moved[at[0] // 2]
+    if x.dtype.kind == "f" and "TOTALORDER" in str(compare.attributes.get("compare_type")):
+        x = ordered(x)
+    elif x.dtype.kind == "f" and np.isnan(x).any() or x.dtype.kind not in "fiu":
+        return None
+    down = turn != (at[0] > at[1])
+    return x if not down else -x if x.dtype.kind == "f" else ~x
+
+
 def sort(machine: Machine, op: Op, arrays: Arrays, graph: Graph, call: Call) -> Arrays:
     """Along an axis, stable, by a comparison of any kind: runs of all rows are merged at once."""
     axis = op.axis(arrays[0].ndim - 1)
     moved = [np.moveaxis(x, axis, -1) for x in arrays]
     size = moved[0].shape[-1]
-    order = np.broadcast_to(np.arange(size), moved[0].shape).copy()
+    key = _key(op, graph, moved)
+    order = np.argsort(key, -1, "stable") if key is not None else np.broadcast_to(np.arange(size), moved[0].shape)
 
     def before(first: Array, second: Array) -> Array:
         pairs = [np.take_along_axis(x, at, -1) for x in moved for at in (first, second)]
         return call(graph.body(op), pairs)[0].astype(bool)
-    run = 1
+    run = 1 if key is None else size
     while run < size:
         order = _merged(order, run, before)
         run *= 2

@@ -149,11 +149,11 @@ def compare(_: Machine, op: Op, arrays: Arrays) -> Arrays:
     """EQ, NE, LT, LE, GT, GE."""
     x, y = arrays
     if "TOTALORDER" in str(op.attributes.get("compare_type")) and x.dtype.kind == "f":
-        x, y = (_ordered(a) for a in arrays)
+        x, y = (ordered(a) for a in arrays)
     return [COMPARE[op.get("direction")](x, y)]
 
 
-def _ordered(x: Array) -> Array:
+def ordered(x: Array) -> Array:
     """Whole numbers in the order of -NaN, -infinity, ..., -0, +0, ..., NaN."""
     bits: Array = np.ascontiguousarray(x).view(f"i{x.dtype.itemsize}")
     return np.where(bits < 0, -(bits & np.iinfo(bits.dtype).max) - 1, bits).reshape(x.shape)
@@ -223,7 +223,7 @@ def top_k(machine: Machine, op: Op, arrays: Arrays) -> Arrays:
     x, k = arrays[0], op.attributes.get("k", flat_last(op))
     if not op.attributes.get("largest", True):
         raise Trouble(f"line {op.line}: top_k '{op.name}' of the smallest is not known here")
-    keys = _ordered(x) if x.dtype.kind == "f" else x
+    keys = ordered(x) if x.dtype.kind == "f" else x
     backwards = np.flip(keys, -1)  # a stable sort from the end: of equal ones the last comes last
     order = (x.shape[-1] - 1 - np.flip(np.argsort(backwards, -1, kind="stable"), -1))[..., :k]
     return [np.take_along_axis(x, order, -1), order.astype(np.int32)]
