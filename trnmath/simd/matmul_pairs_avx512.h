@@ -60,8 +60,8 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_codes(TRNI_PAIRS_CODE
     }
 }
 
-/* One word of a panel's columns: the halves are looked at and put together, and memory is asked for what is below. A last, odd
- * number has no later one: its mask is empty. */
+/* One word of a panel's columns: the halves are looked at and put together, and memory is asked for what is below. A
+ * last, odd number has no later one: its mask is empty. */
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
 trni_simd_pairs_weave_word(uint32_t *to, const uint16_t *early, const uint16_t *late, __mmask32 mask, __mmask32 later,
                            const bool wide, uintptr_t below, __m512i first, __m512i second, __m512i *least,
