@@ -133,11 +133,12 @@ edited() {
     twin edit bad "$2" "$3"
 }
 edited llama model_type '"mamba2"'
-refuses "bad/config.json: its 'model_type' is 'mamba2'; supported are llama, mistral, ministral, mixtral, qwen2, qwen3,\
- qwen2_moe, qwen3_moe, gpt_oss, gpt2, srlab_char" bad --tokens llama/tokens.txt
-edited llama rope_scaling '{"rope_type": "longrope"}'
-refuses "bad/config.json: its scaling of positions is 'longrope'; known are default, dynamic, linear, llama3 and yarn" \
-    bad --tokens llama/tokens.txt
+refuses "bad/config.json: its 'model_type' is 'mamba2'; supported are llama, llama4_text, mistral, ministral, ministral3,\
+ mixtral, qwen2, qwen3, qwen2_moe, qwen3_moe, deepseek_v3, kimi_k2, glm4_moe, minimax_m2, phi3, gemma3_text, gpt_oss,\
+ gpt2, srlab_char" bad --tokens llama/tokens.txt
+edited llama rope_scaling '{"rope_type": "proportional"}'
+refuses "bad/config.json: its scaling of positions is 'proportional'; known are default, dynamic, linear, llama3, yarn\
+ and longrope" bad --tokens llama/tokens.txt
 edited llama rope_scaling '{"rope_type": "linear"}'
 refuses "bad/config.json: its scaling of positions has no 'factor'" bad --tokens llama/tokens.txt
 edited llama hidden_act '"selu"'

@@ -55,12 +55,13 @@ typedef struct mr_product {
 /* What one kind of arithmetic does; x and y are [rows, n] binary32. */
 typedef struct mr_ops {
     void (*linear)(struct mr_run *run, const mr_product *p);
-    void (*rms_norm)(struct mr_run *run, const float *x, const float *weight, int64_t rows, int64_t n, float *y);
+    void (*rms_norm)(struct mr_run *run, const float *x, const float *weight, double eps, int64_t rows, int64_t n,
+                     float *y);
     void (*layer_norm)(struct mr_run *run, const float *x, const float *weight, const float *bias, int64_t rows,
                        int64_t n, float *y);
     /* softmax(scale x) of each row, in place, not rounded; sink [rows]: NULL, or a logit more, which only counts. */
     void (*softmax)(struct mr_run *run, float *x, const float *sink, double scale, int64_t rows, int64_t n);
-    void (*function)(struct mr_run *run, trn_act act, float *x, int64_t n); /* in place, rounded */
+    void (*function)(struct mr_run *run, trn_act act, float *x, int64_t n); /* in place, not rounded */
     /* scores [rows, keys] = q k^T, sums as they are; out [rows, n] = p v, rounded. k, v: as the cache has them. */
     void (*scores)(struct mr_run *run, const float *q, const void *k, int64_t rows, int64_t keys, int64_t n, float *y);
     void (*mix)(struct mr_run *run, const float *p, const void *v, int64_t rows, int64_t keys, int64_t n, float *y);
@@ -68,7 +69,7 @@ typedef struct mr_ops {
 
 extern const mr_ops mr_reference_ops, mr_engine_ops;
 
-/* Keys and values: [layers][kv_heads][capacity][head_dim] each. */
+/* Keys and values: [layers][kv_heads][capacity][head_dim or value_dim]. */
 typedef struct mr_cache {
     unsigned char *k, *v;
 } mr_cache;
@@ -80,9 +81,9 @@ typedef struct mr_run {
     int caches;
     int64_t capacity; /* positions of each cache */
     mr_cache *cache;
-    bool keep;            /* matrices stay when their layer is done: for generation */
-    bool pack;            /* and are packed: 6 bytes for each weight of BF16 */
-    float *cosine, *sine; /* [capacity, head_dim / 2] */
+    bool keep;                                /* matrices stay when their layer is done: for generation */
+    bool pack;                                /* and are packed: 6 bytes for each weight of BF16 */
+    float *cosine[MR_ROPES], *sine[MR_ROPES]; /* [capacity, rope_dim / 2] of each rule; NULL: it is none */
     /* Called after each layer with the residual stream [rows, hidden]. */
     void (*seen)(void *user, int64_t layer, const float *h, int64_t rows);
     void *user;
@@ -102,6 +103,21 @@ void mr_round(const mr_run *run, float *x, int64_t n);             /* to setting
 void mr_vector(const mr_weight *w, const mr_run *run, float *out); /* a vector's numbers, rounded */
 size_t mr_cache_bytes(const mr_run *run);                          /* of one number */
 void mr_must(trn_status status, const trn_error *error);           /* ends the program with a sentence */
-bool mr_rope_tables(const mr_rope_rule *rule, int64_t head_dim, int64_t positions, float *cosine, float *sine);
+/* [positions, n / 2], for n dimensions that turn. */
+void mr_rope_tables(const mr_rope_rule *rule, int64_t n, int64_t positions, float *cosine, float *sine);
+
+/* ---- steps of a layer; results are rounded ---- */
+
+float *mr_floats(int64_t n);
+void mr_linear(mr_run *run, mr_weight *w, const mr_weight *bias, const float *x, int64_t rows, float *y);
+/* The same over setting.tp cores. */
+void mr_linear_split(mr_run *run, mr_weight *w, const mr_weight *bias, const float *x, int64_t rows, float *y);
+void mr_norm(mr_run *run, const mr_weight *weight, const mr_weight *bias, double eps, const float *x, int64_t rows,
+             float *y);
+void mr_multiply(mr_run *run, float *x, const float *y, int64_t n); /* x *= y */
+/* y [rows, hidden] of x: attention.c, mixture.c. */
+void mr_attention(mr_run *run, int64_t layer, const float *x, const mr_span *span, int spans, int64_t rows, float *y);
+void mr_perceptron(mr_run *run, mr_weight *w[3], const mr_weight *bias[3], const float *x, int64_t rows, float *y);
+void mr_mixture(mr_run *run, mr_layer *l, const float *x, int64_t rows, float *y);
 
 #endif /* MODELRUN_ENGINE_H */

@@ -1,15 +1,20 @@
 /* modelrun.h - runs a language model on the CPU with the engines' arithmetic, and says what each setting loses.
  * SPDX-License-Identifier: MIT
  *
+ *     family.c    the families, one row each
  *     config.c    a Hugging Face config.json as the shape of a decoder; what is not supported is refused by name
- *     names.c     where each family keeps its weights
- *     model.c     a checkpoint, mapped; matrices as numbers
+ *     positions.c of the same: how positions turn heads
+ *     names.c     where each family keeps its weights, of which shapes
+ *     model.c     a checkpoint, mapped: every weight of names.c is found
+ *     decode.c    matrices as numbers
  *     setting.c   the settings, one row each, and their text: "bf16,chains=1,tp=16"
  *     matrix.c    a weight as a setting has it: BF16, FP8 with scales, MX
  *     linear.c    products: the reference's, the engines', those of several cores with their all-reduce
  *     vector.c    norms, softmax, activation functions: the reference's, and the engines'
  *     rope.c      the angles of positions, scaled as the configuration says
- *     forward.c   a decoder's layers; caches of keys and values
+ *     attention.c queries, keys and values, plain or from latents; caches
+ *     mixture.c   perceptrons, routers, experts
+ *     forward.c   a decoder's layers
  *     compare.c   perplexity, KL, top-1, SQNR of layers
  *     random.c    a checkpoint of random weights
  *     report.c    tables: text, CSV, JSON
@@ -35,32 +40,63 @@
 
 /* ---- the shape of a decoder ---- */
 
-typedef enum mr_rope { MR_ROPE_NONE, MR_ROPE_DEFAULT, MR_ROPE_LINEAR, MR_ROPE_LLAMA3, MR_ROPE_YARN } mr_rope;
+typedef enum mr_rope {
+    MR_ROPE_NONE,
+    MR_ROPE_DEFAULT,
+    MR_ROPE_LINEAR,
+    MR_ROPE_LLAMA3,
+    MR_ROPE_YARN,
+    MR_ROPE_LONG
+} mr_rope;
+
+enum { MR_LAYERS = 4096, MR_PAIRS = 256, MR_TENSORS = 32 };
 
 typedef struct mr_rope_rule {
     mr_rope kind;
     double theta, factor;
-    double low_freq, high_freq, original;   /* llama3; original: of yarn, too */
+    double low_freq, high_freq, original;   /* llama3; original: of yarn and longrope, too */
     double beta_fast, beta_slow, attention; /* yarn; attention: what sines and cosines are multiplied by */
     bool truncate;                          /* yarn: its ramp begins and ends at whole dimensions */
+    float divide[MR_PAIRS];                 /* longrope: of each frequency */
 } mr_rope_rule;
 
-enum { MR_LAYERS = 4096, MR_TENSORS = 32 };
+/* The rules that a model may have at once: of layers that see all; of those with a window, where it is another one;
+ * longrope's, of sequences that are longer than rope[MR_ROPE_ALL].original. */
+enum { MR_ROPE_ALL, MR_ROPE_WINDOW, MR_ROPE_BEYOND, MR_ROPES };
+
+/* Queries grow with their position p: times 1 + beta ln(1 + floor((p + offset) / length)). beta 0: they do not. */
+typedef struct mr_query_rule {
+    double beta, length;
+    int offset;
+    bool unturned; /* in layers that do not turn, alone */
+} mr_query_rule;
+
+typedef enum mr_qk_norm { MR_QK_NONE, MR_QK_HEAD, MR_QK_ALL, MR_QK_LENGTH } mr_qk_norm;
 
 typedef struct mr_config {
     char type[32]; /* model_type */
     const struct mr_family *family;
-    int64_t layers, hidden, heads, kv_heads, head_dim, intermediate, vocab, positions;
-    int64_t experts, experts_per_token, moe_intermediate, shared_intermediate; /* 0: dense */
+    int64_t layers, hidden, heads, kv_heads, head_dim, value_dim, intermediate, vocab, positions;
+    int64_t q_rank, kv_rank; /* of latents; 0: queries have none; none have */
+    int64_t experts, experts_per_token, moe_intermediate, shared_intermediate; /* 0: dense; no shared one */
+    int64_t groups, groups_per_token; /* of experts: the best of these groups are asked */
     bool norm_topk, tied, qkv_bias, o_bias, mlp_bias;
     bool unscaled, scale_by_layer; /* gpt2: attention without its scale; over layer + 1 */
     double eps;
+    double embed_scale;  /* of embeddings; 1 */
+    double routed_scale; /* of what experts' shares add up to; 1 */
     trn_act act;
-    mr_rope_rule rope;
+    mr_qk_norm qk_norm; /* of each head; of all heads at once; to length sqrt(head_dim), after the turn */
+    mr_rope_rule rope[MR_ROPES];
+    int64_t rope_first, rope_dim; /* dimensions [first, first + dim) of a head turn */
+    bool rope_pairs;              /* dimensions 2 i and 2 i + 1 turn together; else i and i + dim / 2 */
+    mr_query_rule query;
     double attention_scale;    /* of q k: 1 / sqrt(head_dim) */
     double swiglu_limit;       /* gpt-oss: clamped at this; 0: not clamped */
     double alpha;              /* gpt-oss: gate sigmoid(alpha gate) (up + 1) */
+    bool chunked;              /* windows do not slide: they are the pieces that the text is cut into */
     int32_t window[MR_LAYERS]; /* tokens that each layer sees, its own included; 0: all */
+    int8_t turn[MR_LAYERS];    /* which of rope[]; -1: none */
     bool sparse[MR_LAYERS];    /* this layer has experts */
 } mr_config;
 
