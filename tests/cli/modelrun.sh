@@ -39,17 +39,15 @@ twin() { served "$lib/modelrun.py" "$@" || fail "modelrun.py $*"; }
 
 # ---- every family: the reference, and the engines in binary32, against NumPy in binary64 ----
 
-for model in $(twin cases); do
-    twin make "$model" "$model"
-    works "$model" --tokens "$model/tokens.txt" --logits reference.npy
-    twin check "$model" reference.npy 2e-6
-    works "$model" --tokens "$model/tokens.txt" --setting fp32,act=ideal --logits engine.npy
-    twin check "$model" engine.npy 2e-5
+for model in $(twin make); do
+    works "$model" --tokens "$model/tokens.txt" --logits "$model/reference.npy"
+    works "$model" --tokens "$model/tokens.txt" --setting fp32,act=ideal --logits "$model/engine.npy"
 done
+twin check reference.npy 2e-6 engine.npy 2e-5
 
 # ---- every setting ----
 
-for model in llama gpt_oss gpt2 qwen3_moe; do
+for model in llama gpt_oss gpt2 deepseek llama4 qwen3_moe; do
     works "$model" --tokens "$model/tokens.txt" --csv all.csv
     works "$model" --tokens "$model/tokens.txt" --json - --setting bf16 --setting bf16,tp=2,wire=f32
     says '"family": '
@@ -87,7 +85,7 @@ works llama --tokens llama/tokens.txt --setting bf16 --max-kl 1
 
 # ---- caches, several sequences ----
 
-for model in llama qwen2_window gpt_oss gpt2 qwen3; do
+for model in llama qwen2_window gpt_oss gpt2 qwen3 deepseek phi3_long gemma3 llama4 ministral3; do
     works "$model" --tokens "$model/tokens.txt" --generate 9 --setting f32
     [ "$(cat out)" = "f32 0: $(twin greedy "$model" 9)" ] || fail "$model: greedy tokens differ: $(cat out)"
 done
@@ -153,6 +151,45 @@ refuses "bad: tensor 'model.layers.3.input_layernorm' is not in the checkpoint (
 edited llama partial_rotary_factor 0.5
 refuses "bad/config.json: its 'partial_rotary_factor' is not 1, and heads that turn in part are not supported" \
     bad --tokens llama/tokens.txt
+
+# FAMILY FIELD JSON SENTENCE: that field alone is wrong
+field() {
+    edited "$1" "$2" "$3"
+    refuses "bad/config.json: $4" bad --tokens llama/tokens.txt
+}
+only() { field "$1" "$2" "$3" "its '$2' is not $4, and anything else is not supported for $5"; }
+only deepseek topk_method '"greedy"' noaux_tc deepseek_v3
+only deepseek scoring_func '"softmax"' sigmoid deepseek_v3
+only kimi moe_layer_freq 2 1 kimi_k2
+only gemma3 final_logit_softcapping 30.0 null gemma3_text
+only gemma3 attn_logit_softcapping 50.0 null gemma3_text
+only gemma3 use_bidirectional_attention true false gemma3_text
+only minimax qk_norm_type '"per_head"' per_layer minimax_m2
+only minimax use_routing_bias false true minimax_m2
+only minimax attn_type_list '[1, 0]' 1 minimax_m2
+field deepseek n_group 3 "its 8 experts do not divide into 3 groups of two or more"
+field deepseek n_group null "its 'n_group' is null"
+field deepseek topk_group 1 "its 'num_experts_per_tok' is 3, and the chosen groups have 2"
+field deepseek num_key_value_heads 2 \
+    "its 'num_key_value_heads' is 2, and from latents come as many as there are heads, 4"
+field deepseek qk_rope_head_dim 7 "its 'qk_rope_head_dim' 7 is odd"
+field deepseek partial_rotary_factor 0.5 \
+    "its 'partial_rotary_factor' is not 1, and heads that turn in part are not supported"
+field glm partial_rotary_factor 0.2 "3 of its 16 dimensions of a head turn, which are no pairs"
+field minimax rotary_dim 17 "its 'rotary_dim' is 17; expected 2 to 16"
+field llama4 attention_chunk_size null "its 'attention_chunk_size' is null"
+field llama4 no_rope_layers '[1, 0]' "its 'no_rope_layers' is not a list of 4 numbers"
+field llama4 no_rope_layers '[1, 0, 2, 1]' "its 'no_rope_layers' has something that is neither 0 nor 1"
+field llama rope_scaling '{"type": "default", "llama_4_scaling_beta": 0.1}' \
+    "its 'llama_4_scaling_beta' is 0.1, which is not supported for llama"
+field ministral3 rope_parameters '{"rope_type": "default"}' "its positions have no 'llama_4_scaling_beta'"
+field phi3 rope_scaling '{"type": "longrope", "short_factor": [1, 2], "long_factor": 3}' \
+    "its 'short_factor' is not a list of 6 numbers, one for each pair that turns"
+field phi3 rope_scaling '{"type": "su", "short_factor": [1, 2, 3, 4, 5, 0]}' \
+    "its 'short_factor' has something that is no number from 1e-06 to 1e+09"
+field gemma3_types rope_parameters '{"rope_type": "default"}' "its 'rope_parameters' have no 'full_attention'"
+refuses "phi3_short: its positions turn otherwise in texts beyond 32 tokens (longrope), and from 24 on 20 were asked for;\
+ end before, or begin beyond" phi3_short --tokens llama/tokens.txt --generate 20
 rm -rf bad
 cp -r llama bad
 twin rename bad layers.1.mlp.up_proj.weight layers.1.mlp.up_proj.qweigh
@@ -185,7 +222,7 @@ cp llama/config.json bad
 
 # ---- random weights ----
 
-for model in llama gpt_oss_plain gpt2 qwen2_moe; do
+for model in llama gpt_oss_plain gpt2 qwen2_moe deepseek minimax phi3 gemma3 llama4; do
     works --random "$model/config.json" --write-random "random_$model"
     works "random_$model" --tokens "$model/tokens.txt" --setting bf16 --csv all.csv
     awk -F, 'NR > 1 && ($2 == "" || $8 != 0) { exit 1 }' all.csv || fail "random $model: no figures"

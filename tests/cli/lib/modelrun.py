@@ -1,6 +1,7 @@
 # Tiny models of every family that modelrun knows, written with NumPy alone, and their logits in float64, from the
 # papers and from what transformers documents of each family: shares no code with the program.
-# Usage: modelrun.py cases | make FOLDER CASE | check FOLDER LOGITS.npy [TOLERANCE] | greedy FOLDER COUNT
+# Usage: modelrun.py make (a folder for each case; prints them) | check LOGITS.npy TOLERANCE ... (in each of them)
+#        | greedy FOLDER COUNT
 #        | tokenizer FOLDER TEXT (a tiny tokenizer.json, and the text's tokens)
 #        | edit FOLDER FIELD JSON (of config.json) | rename FOLDER FROM TO (tensors, in place)
 import json
@@ -254,7 +255,7 @@ def make_usual(c, w, pre, fp8, mxfp4):
         w.matrix("lm_head.weight", VOCAB, H)
 
 
-def make(folder, case):
+def make(case):
     own = dict(CASES[case])
     kind, prefix, shards = own.pop("kind", "BF16"), own.pop("prefix", None), own.pop("shards", 1)
     fp8, mxfp4 = own.pop("fp8", None), own.pop("mxfp4", False)
@@ -270,33 +271,32 @@ def make(folder, case):
         make_usual(c, w, "model." if prefix is None else prefix, fp8, mxfp4)
     if fp8:
         c.setdefault("quantization_config", dict(quant_method="fp8"))
-    os.makedirs(folder)
-    with open(folder + "/config.json", "w") as f:
+    os.makedirs(case)
+    with open(case + "/config.json", "w") as f:
         json.dump(c, f, indent=1)
     names = list(w.file)
     if shards == 1:
-        save(folder + "/model.safetensors", w.file)
+        save(case + "/model.safetensors", w.file)
     else:
         place = {name: f"model-{i % shards + 1:05d}-of-{shards:05d}.safetensors" for i, name in enumerate(names)}
         for shard in set(place.values()):
-            save(f"{folder}/{shard}", {k: v for k, v in w.file.items() if place[k] == shard})
-        with open(folder + "/model.safetensors.index.json", "w") as f:
+            save(f"{case}/{shard}", {k: v for k, v in w.file.items() if place[k] == shard})
+        with open(case + "/model.safetensors.index.json", "w") as f:
             json.dump(dict(metadata=dict(total_size=0), weight_map=place), f)
     tokens = np.random.default_rng(7).integers(0, VOCAB, TOKENS)
-    with open(folder + "/tokens.txt", "w") as f:
+    with open(case + "/tokens.txt", "w") as f:
         f.write(" ".join(map(str, tokens)) + "\n")
     value = {k[len("transformer."):] if k.startswith("transformer.") else k: v for k, v in w.value.items()}
-    np.save(folder + "/expected.npy", logits(c, value, tokens))
-    np.savez(folder + "/weights.npz", **value)
+    np.save(case + "/expected.npy", logits(c, value, tokens))
+    np.savez(case + "/weights.npz", **value)
 
 
 def check(folder, path, tolerance):
     have, want = np.load(path).astype(np.float64), np.load(folder + "/expected.npy")
     if have.shape != want.shape or not np.isfinite(have).all():
-        sys.exit(f"{folder}: logits of shape {have.shape}, or not finite")
+        return f"{path}: logits of shape {have.shape}, or not finite"
     error = np.abs(have - want).max() / np.abs(want).max()
-    if not error <= tolerance:
-        sys.exit(f"{folder}: logits differ by {error:.3g} of the largest, more than {tolerance:g}")
+    return None if error <= tolerance else f"{path}: logits differ by {error:.3g} of the largest, more than {tolerance:g}"
 
 
 def greedy(folder, count):
@@ -339,7 +339,9 @@ def rename(folder, old, new):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "cases":
+    if sys.argv[1] == "make":
+        for case in CASES:
+            make(case)
         print(*CASES)
     elif sys.argv[1] == "greedy":
         greedy(sys.argv[2], int(sys.argv[3]))
@@ -349,7 +351,7 @@ if __name__ == "__main__":
         edit(*sys.argv[2:5])
     elif sys.argv[1] == "rename":
         rename(*sys.argv[2:5])
-    elif sys.argv[1] == "make":
-        make(sys.argv[2], sys.argv[3])
     else:
-        check(sys.argv[2], sys.argv[3], float(sys.argv[4]) if len(sys.argv) > 4 else 2e-6)
+        wrong = [check(case, f"{case}/{file}", float(most)) for case in CASES
+                 for file, most in zip(sys.argv[2::2], sys.argv[3::2])]
+        sys.exit("\n".join(filter(None, wrong)) or 0)
