@@ -170,6 +170,8 @@ only minimax attn_type_list '[1, 0]' 1 minimax_m2
 field deepseek n_group 3 "its 8 experts do not divide into 3 groups of two or more"
 field deepseek n_group null "its 'n_group' is null"
 field deepseek topk_group 1 "its 'num_experts_per_tok' is 3, and the chosen groups have 2"
+field qwen3_moe num_experts_per_tok null \
+    "it has no 'num_experts_per_tok', and the usual 8 are more than its 6 experts"
 field deepseek num_key_value_heads 2 \
     "its 'num_key_value_heads' is 2, and from latents come as many as there are heads, 4"
 field deepseek qk_rope_head_dim 7 "its 'qk_rope_head_dim' 7 is odd"

@@ -297,6 +297,9 @@ static void read_deepseek_experts(hf_reader *r, mr_config *c)
     if (c->experts % c->groups || c->experts / c->groups < 2)
         hf_fail(r, "its %lld experts do not divide into %lld groups of two or more", (long long)c->experts,
                 (long long)c->groups);
+    else if (c->groups_per_token > c->groups)
+        hf_fail(r, "it has no 'topk_group', and the usual %lld are more than its %lld groups",
+                (long long)c->groups_per_token, (long long)c->groups);
     else if (c->experts_per_token > c->experts / c->groups * c->groups_per_token)
         hf_fail(r, "its 'num_experts_per_tok' is %lld, and the chosen groups have %lld",
                 (long long)c->experts_per_token, (long long)(c->experts / c->groups * c->groups_per_token));
@@ -321,6 +324,9 @@ static void read_experts(hf_reader *r, mr_config *c)
     c->experts = hf_number(r, f->experts, 0, 1 << 14, other);
     if (!c->experts) return;
     c->experts_per_token = hf_number(r, "num_experts_per_tok", 1, c->experts, f->experts_per_token);
+    if (c->experts_per_token > c->experts)
+        hf_fail(r, "it has no 'num_experts_per_tok', and the usual %lld are more than its %lld experts",
+                (long long)c->experts_per_token, (long long)c->experts);
     c->moe_intermediate = c->intermediate;
     c->norm_topk = true;
     for (int64_t i = 0; i < c->layers; i++) c->sparse[i] = true;
