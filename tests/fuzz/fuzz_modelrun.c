@@ -70,8 +70,15 @@ static void check_config(const mr_config *c)
     for (int64_t i = 0; i < c->layers; i++) {
         assert(c->window[i] >= 0 && c->turn[i] < MR_ROPES);
         assert(!c->sparse[i] || c->experts);
+        assert(c->mixer[i] == MR_ATTENDS || (c->mixer[i] == MR_RECURS && c->recurrence.rule));
     }
     if (c->experts) check_experts(c);
+    const mr_recurrence *state = &c->recurrence;
+    if (state->rule) {
+        assert(state->heads >= 1 && state->groups >= 1 && state->heads % state->groups == 0);
+        assert(state->key_dim >= 1 && state->value_dim >= 1 && state->width >= 1);
+        check_parts(c, c->family->names->recurrent);
+    }
     check_parts(c, c->family->names->attention);
     check_parts(c, c->family->names->dense);
     check_parts(c, c->family->names->sparse);
@@ -139,6 +146,12 @@ static const field fields[] = {
     { "attention_chunk_size", { "8", "4096", "1", "8" } },
     { "attn_temperature_tuning", { "true", "false", "4", "0" } },
     { "floor_scale", { "8", "8192", "1", "2" } },
+    { "linear_num_value_heads", { "4", "8", "2", "6" } },
+    { "linear_num_key_heads", { "2", "4", "1", "3" } },
+    { "linear_key_head_dim", { "8", "16", "1", "32" } },
+    { "linear_value_head_dim", { "8", "16", "1", "32" } },
+    { "linear_conv_kernel_dim", { "4", "2", "1", "3" } },
+    { "full_attention_interval", { "4", "2", "1", "3" } },
     { "q_lora_rank", { "16", "null", "8", "24" } },
     { "kv_lora_rank", { "16", "32", "8", "1" } },
     { "qk_nope_head_dim", { "16", "8", "1", "32" } },

@@ -14,6 +14,7 @@
 /* What one layer's attention works on: all rows of the batch. */
 typedef struct heads {
     float *q, *k, *v, *out; /* [rows, heads, head_dim], [rows, kv_heads, head_dim or value_dim]; out: as mixed */
+    float *gate;            /* as out; NULL: none */
 } heads;
 
 /* ---- positions ---- */
@@ -203,10 +204,27 @@ static void norm_heads(mr_run *run, const mr_weight *w, float *x, int64_t n)
     free(y);
 }
 
+/* Each head's queries, and the arguments of its gate. */
+static void project_gated(mr_run *run, mr_layer *l, const float *x, int64_t rows, heads *a)
+{
+    const int64_t heads = rows * run->model->config.heads, n = run->model->config.head_dim;
+    float *both = mr_floats(2 * heads * n);
+    mr_linear(run, &l->w[MR_Q], &l->bias[MR_Q], x, rows, both);
+    a->gate = mr_floats(heads * n);
+    for (int64_t i = 0; i < heads; i++) {
+        memcpy(a->q + i * n, both + 2 * i * n, sizeof *both * (size_t)n);
+        memcpy(a->gate + i * n, both + (2 * i + 1) * n, sizeof *both * (size_t)n);
+    }
+    free(both);
+}
+
 static void project(mr_run *run, mr_layer *l, const float *x, int64_t rows, heads *a)
 {
     const mr_config *c = &run->model->config;
-    mr_linear(run, &l->w[MR_Q], &l->bias[MR_Q], x, rows, a->q);
+    if (c->family->flags & MR_GATED_HEADS)
+        project_gated(run, l, x, rows, a);
+    else
+        mr_linear(run, &l->w[MR_Q], &l->bias[MR_Q], x, rows, a->q);
     mr_linear(run, &l->w[MR_K], &l->bias[MR_K], x, rows, a->k);
     mr_linear(run, &l->w[MR_V], &l->bias[MR_V], x, rows, a->v);
     norm_heads(run, &l->w[MR_Q_NORM], a->q, rows * c->heads * c->head_dim);
@@ -293,16 +311,22 @@ void mr_attention(mr_run *run, int64_t layer, const float *x, const mr_span *spa
 {
     const mr_config *c = &run->model->config;
     mr_layer *l = &run->model->layer[layer];
+    const int64_t mixed = rows * c->heads * c->value_dim;
     heads a = { mr_floats(rows * c->heads * c->head_dim), mr_floats(rows * c->kv_heads * c->head_dim),
-                mr_floats(rows * c->kv_heads * c->value_dim), mr_floats(rows * c->heads * c->value_dim) };
+                mr_floats(rows * c->kv_heads * c->value_dim), mr_floats(mixed), NULL };
     float *sinks = l->w[MR_SINKS_OF_HEADS].tensor ? mr_floats(c->heads) : NULL;
     if (sinks) mr_vector(&l->w[MR_SINKS_OF_HEADS], run, sinks);
     (c->kv_rank ? project_latent : project)(run, l, x, rows, &a);
     for (int i = 0; i < spans; i++) attend_span(run, layer, &span[i], sinks, &a);
+    if (a.gate) {
+        mr_apply(run, TRN_ACT_SIGMOID, a.gate, mixed);
+        mr_multiply(run, a.out, a.gate, mixed);
+    }
     mr_linear_split(run, &l->w[MR_O], &l->bias[MR_O], a.out, rows, y);
     free(a.q);
     free(a.k);
     free(a.v);
     free(a.out);
+    free(a.gate);
     free(sinks);
 }

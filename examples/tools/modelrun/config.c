@@ -186,7 +186,7 @@ static void read_activation(hf_reader *r, mr_config *c)
         { "quick_gelu", TRN_ACT_GELU_APPRX_SIGMOID },
         { "relu", TRN_ACT_RELU },
     };
-    const bool gpt2 = mr_is(c, MR_GPT2), gemma = mr_is(c, MR_ONE_MORE);
+    const bool gpt2 = mr_is(c, MR_GPT2), gemma = mr_is(c, MR_GEMMA);
     const char *field = gpt2 ? "activation_function" : gemma ? "hidden_activation" : "hidden_act";
     const char *name = mr_word(r, field, gpt2 ? "gelu_new" : gemma ? "gelu_pytorch_tanh" : "silu");
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
@@ -254,6 +254,38 @@ static void read_windows(hf_reader *r, mr_config *c)
     }
 }
 
+/* ---- layers that keep a state ---- */
+
+static void read_mixers(hf_reader *r, mr_config *c)
+{
+    const cJSON *types = mr_list(r, "layer_types"), *type = types ? types->child : NULL;
+    const int64_t every = hf_number(r, "full_attention_interval", 1, 1 << 20, 4);
+    if (types && cJSON_GetArraySize(types) != c->layers)
+        hf_fail(r, "its 'layer_types' is not a list of %lld names", (long long)c->layers);
+    for (int64_t i = 0; i < c->layers && !r->why[0]; i++, type = types ? type->next : NULL) {
+        const char *name = !types ? "" : cJSON_IsString(type) ? type->valuestring : "what is no name";
+        const bool recurs = types ? strcmp(name, "linear_attention") == 0 : (i + 1) % every != 0;
+        c->mixer[i] = recurs ? MR_RECURS : MR_ATTENDS;
+        if (types && !recurs && strcmp(name, "full_attention") != 0)
+            hf_fail(r, "its 'layer_types' has '%.64s'; known are full_attention and linear_attention", name);
+    }
+}
+
+static void read_delta_rule(hf_reader *r, mr_config *c)
+{
+    const int64_t most = 1 << 14;
+    c->recurrence = (mr_recurrence){ .rule = MR_DELTA_RULE,
+                                     .heads = hf_number(r, "linear_num_value_heads", 1, most, 32),
+                                     .groups = hf_number(r, "linear_num_key_heads", 1, most, 16),
+                                     .key_dim = hf_number(r, "linear_key_head_dim", 1, most, 128),
+                                     .value_dim = hf_number(r, "linear_value_head_dim", 1, most, 128),
+                                     .width = hf_number(r, "linear_conv_kernel_dim", 1, 64, 4) };
+    if (!r->why[0] && c->recurrence.heads % c->recurrence.groups)
+        hf_fail(r, "its %lld 'linear_num_value_heads' do not divide by its %lld 'linear_num_key_heads'",
+                (long long)c->recurrence.heads, (long long)c->recurrence.groups);
+    read_mixers(r, c);
+}
+
 /* ---- experts ---- */
 
 static bool listed(const cJSON *list, int64_t layer)
@@ -269,7 +301,7 @@ static void read_qwen_experts(hf_reader *r, mr_config *c)
     const int64_t step = hf_number(r, "decoder_sparse_step", 1, 4096, 1);
     const cJSON *dense = mr_list(r, "mlp_only_layers");
     for (int64_t i = 0; i < c->layers; i++) c->sparse[i] = (i + 1) % step == 0 && !listed(dense, i);
-    c->norm_topk = hf_flag(r, "norm_topk_prob", false);
+    c->norm_topk = hf_flag(r, "norm_topk_prob", c->family->norm_topk);
     c->moe_intermediate = hf_number(r, "moe_intermediate_size", 1, 1 << 22, HF_NEEDED);
     if (mr_is(c, MR_SHARED))
         c->shared_intermediate = hf_number(r, "shared_expert_intermediate_size", 1, 1 << 22, HF_NEEDED);
@@ -375,11 +407,10 @@ static bool find_family(hf_reader *r, mr_config *c)
 static void read_attention(hf_reader *r, mr_config *c)
 {
     const mr_family *f = c->family;
-    const double width =
-        mr_is(c, MR_ONE_MORE) ? mr_real(r, "query_pre_attn_scalar", 1e-6, 1e9, 256) : (double)c->head_dim;
+    const double width = mr_is(c, MR_GEMMA) ? mr_real(r, "query_pre_attn_scalar", 1e-6, 1e9, 256) : (double)c->head_dim;
     c->attention_scale = c->unscaled ? 1 : 1 / sqrt(width);
     c->qk_norm = !f->qk_norm_field || hf_flag(r, f->qk_norm_field, f->qk_norm_usual) ? f->qk_norm : MR_QK_NONE;
-    c->embed_scale = mr_is(c, MR_ONE_MORE) ? sqrt((double)c->hidden) : 1;
+    c->embed_scale = mr_is(c, MR_GEMMA) ? sqrt((double)c->hidden) : 1;
 }
 
 static bool read_config(hf_reader *r, mr_config *c)
@@ -401,6 +432,7 @@ static bool read_config(hf_reader *r, mr_config *c)
     check_fixed(r, c);
     mr_read_positions(r, c);
     if (!r->why[0]) read_windows(r, c);
+    if (!r->why[0] && mr_is(c, MR_DELTA)) read_delta_rule(r, c);
     if (!r->why[0]) read_experts(r, c);
     return !r->why[0];
 }

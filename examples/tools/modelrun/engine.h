@@ -72,6 +72,9 @@ extern const mr_ops mr_reference_ops, mr_engine_ops;
 /* Keys and values: [layers][kv_heads][capacity][head_dim or value_dim]. */
 typedef struct mr_cache {
     unsigned char *k, *v;
+    /* Of layers that keep a state, binary32: [layers][heads][key_dim][value_dim], and what the convolution has read of
+     * the last tokens: [layers][width - 1][channels]. */
+    float *state, *seen;
 } mr_cache;
 
 typedef struct mr_run {
@@ -114,9 +117,11 @@ void mr_linear(mr_run *run, mr_weight *w, const mr_weight *bias, const float *x,
 void mr_linear_split(mr_run *run, mr_weight *w, const mr_weight *bias, const float *x, int64_t rows, float *y);
 void mr_norm(mr_run *run, const mr_weight *weight, const mr_weight *bias, double eps, const float *x, int64_t rows,
              float *y);
+void mr_apply(mr_run *run, trn_act act, float *x, int64_t n);       /* x = act(x) */
 void mr_multiply(mr_run *run, float *x, const float *y, int64_t n); /* x *= y */
-/* y [rows, hidden] of x: attention.c, mixture.c. */
+/* y [rows, hidden] of x: attention.c, recurrent.c, mixture.c. */
 void mr_attention(mr_run *run, int64_t layer, const float *x, const mr_span *span, int spans, int64_t rows, float *y);
+void mr_recur(mr_run *run, int64_t layer, const float *x, const mr_span *span, int spans, int64_t rows, float *y);
 void mr_perceptron(mr_run *run, mr_weight *w[3], const mr_weight *bias[3], const float *x, int64_t rows, float *y);
 void mr_mixture(mr_run *run, mr_layer *l, const float *x, int64_t rows, float *y);
 

@@ -32,7 +32,9 @@ bool mr_run_start(mr_run *run, mr_model *model, const mr_setting *setting, int c
     if (setting->tp > 1) {
         bool dense = !c->experts;
         for (int64_t i = 0; i < c->layers; i++) dense |= c->experts && !c->sparse[i];
+        const int64_t state = mr_size_of(c, MR_STATE_INNER);
         if (!split(run, "width of all heads", c->heads * c->value_dim, why) ||
+            (state && !split(run, "width of all states' heads", state, why)) ||
             (dense && !split(run, "intermediate size", c->intermediate, why)) ||
             (c->experts && !split(run, "experts' intermediate size", c->moe_intermediate, why)) ||
             (c->shared_intermediate && !split(run, "shared expert's intermediate size", c->shared_intermediate, why)))
@@ -43,6 +45,9 @@ bool mr_run_start(mr_run *run, mr_model *model, const mr_setting *setting, int c
     for (int i = 0; i < caches; i++) {
         run->cache[i].k = app_memory(each, (size_t)c->head_dim);
         run->cache[i].v = app_memory(each, (size_t)c->value_dim);
+        if (c->recurrence.rule == MR_NO_RULE) continue;
+        run->cache[i].state = mr_floats(c->layers * mr_size_of(c, MR_STATE_INNER) * c->recurrence.key_dim);
+        run->cache[i].seen = mr_floats(c->layers * mr_size_of(c, MR_STATE_CHANNELS) * c->recurrence.width);
     }
     for (int i = 0; i < MR_ROPES; i++)
         if (c->rope[i].kind != MR_ROPE_NONE) {
@@ -67,6 +72,8 @@ void mr_run_end(mr_run *run)
     for (int i = 0; i < run->caches && run->cache; i++) {
         free(run->cache[i].k);
         free(run->cache[i].v);
+        free(run->cache[i].state);
+        free(run->cache[i].seen);
     }
     free(run->cache);
     for (int i = 0; i < MR_ROPES; i++) {
@@ -107,6 +114,12 @@ static void add(mr_run *run, float *h, const float *y, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) h[i] += y[i];
     mr_round(run, h, n);
+}
+
+void mr_apply(mr_run *run, trn_act act, float *x, int64_t n)
+{
+    run->ops->function(run, act, x, n);
+    mr_round(run, x, n);
 }
 
 void mr_multiply(mr_run *run, float *x, const float *y, int64_t n)
@@ -167,7 +180,7 @@ static void forward_layer(mr_run *run, int64_t i, const mr_span *span, int spans
     mr_weight *w[3] = { &l->w[MR_GATE], &l->w[MR_UP], &l->w[MR_DOWN] };
     const mr_weight *bias[3] = { &l->bias[MR_GATE], &l->bias[MR_UP], &l->bias[MR_DOWN] };
     mr_norm(run, &l->w[MR_NORM_1], &l->bias[MR_NORM_1], c->eps, h, rows, x);
-    mr_attention(run, i, x, span, spans, rows, y);
+    (c->mixer[i] == MR_RECURS ? mr_recur : mr_attention)(run, i, x, span, spans, rows, y);
     add_branch(run, &l->w[MR_NORM_1_AFTER], h, y, rows);
     mr_norm(run, &l->w[MR_NORM_2], &l->bias[MR_NORM_2], c->eps, h, rows, x);
     if (c->sparse[i])

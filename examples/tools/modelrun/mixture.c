@@ -10,18 +10,12 @@
 
 /* ---- perceptrons ---- */
 
-static void function(mr_run *run, trn_act act, float *x, int64_t n)
-{
-    run->ops->function(run, act, x, n);
-    mr_round(run, x, n);
-}
-
 /* gate = act(gate) up; gpt-oss: both clamped, gate sigmoid(alpha gate) (up + 1). */
 static void gated(mr_run *run, float *gate, float *up, int64_t n)
 {
     const mr_config *c = &run->model->config;
     if (c->alpha == 0) {
-        function(run, c->act, gate, n);
+        mr_apply(run, c->act, gate, n);
         mr_multiply(run, gate, up, n);
         return;
     }
@@ -35,9 +29,9 @@ static void gated(mr_run *run, float *gate, float *up, int64_t n)
     }
     mr_round(run, up, n);
     if (c->alpha == 1.702)
-        function(run, TRN_ACT_GELU_APPRX_SIGMOID, gate, n);
+        mr_apply(run, TRN_ACT_GELU_APPRX_SIGMOID, gate, n);
     else {
-        function(run, TRN_ACT_SIGMOID, sigmoid, n);
+        mr_apply(run, TRN_ACT_SIGMOID, sigmoid, n);
         mr_multiply(run, gate, sigmoid, n);
     }
     mr_multiply(run, gate, up, n);
@@ -54,7 +48,7 @@ void mr_perceptron(mr_run *run, mr_weight *w[3], const mr_weight *bias[3], const
         mr_linear(run, w[0], bias[0], x, rows, gate);
         gated(run, gate, up, n);
     } else
-        function(run, run->model->config.act, up, n);
+        mr_apply(run, run->model->config.act, up, n);
     mr_linear_split(run, w[2], bias[2], w[0]->tensor ? gate : up, rows, y);
     free(gate);
     free(up);
@@ -198,7 +192,7 @@ static void add_shared(mr_run *run, mr_layer *l, const float *x, int64_t rows, f
     mr_perceptron(run, w, bias, x, rows, out);
     if (l->w[MR_SHARED_SWITCH].tensor) {
         mr_linear(run, &l->w[MR_SHARED_SWITCH], NULL, x, rows, gate);
-        function(run, TRN_ACT_SIGMOID, gate, rows);
+        mr_apply(run, TRN_ACT_SIGMOID, gate, rows);
     } else
         for (int64_t i = 0; i < rows; i++) gate[i] = 1;
     for (int64_t i = 0; i < rows; i++)

@@ -160,6 +160,17 @@ static bool turned(const finder *f, const char *name, int64_t rows, int64_t colu
     return check_shape(f, name, t, 2, (const int64_t[]){ columns, rows });
 }
 
+/* [channels, 1, width], as torch.nn.Conv1d keeps them. */
+static bool convolution(const finder *f, const char *name, int64_t rows, int64_t columns, mr_weight *w)
+{
+    char text[NAME];
+    const st_tensor *t = look_for(f, name, ".weight", text);
+    if (!t) return missing(f, name);
+    if (!is_number(t)) return refuse(f, name, "is neither BF16, F16 nor F32");
+    *w = (mr_weight){ .tensor = t, .rows = rows, .columns = columns, .row = columns, .column = 1 };
+    return check_shape(f, name, t, 3, (const int64_t[]){ rows, 1, columns });
+}
+
 /* `parts` neighbours, which are one tensor of `all` rows. */
 static bool find_together(const finder *f, const mr_part *part, int parts, int64_t all, mr_layer *l)
 {
@@ -170,10 +181,11 @@ static bool find_together(const finder *f, const mr_part *part, int parts, int64
     const int64_t columns = mr_size_of(c, part->columns);
     const bool bias = mr_has_bias(c, part), turn = columns && names->turned;
     mr_weight whole, one;
-    if (!(!columns ? vector(f, name, end, all, &whole)
-          : turn   ? turned(f, name, all, columns, &whole)
-                   : matrix(f, name, all, columns, &whole)))
-        return false;
+    const bool found = !columns                          ? vector(f, name, end, all, &whole)
+                       : part->columns == MR_STATE_WIDTH ? convolution(f, name, all, columns, &whole)
+                       : turn                            ? turned(f, name, all, columns, &whole)
+                                                         : matrix(f, name, all, columns, &whole);
+    if (!found) return false;
     if (bias && !vector(f, name, ".bias", all, &one)) return false;
     for (int64_t i = 0, first = 0; i < parts; i++) {
         const int64_t rows = mr_size_of(c, part[i].rows);
@@ -323,12 +335,16 @@ static void find_home(finder *f)
     }
 }
 
-static bool find_layer(finder *f, mr_layer *l, bool sparse)
+static bool find_layer(finder *f, mr_layer *l, int64_t i)
 {
-    const mr_names *names = f->m->config.family->names;
+    const mr_config *c = &f->m->config;
+    const mr_names *names = c->family->names;
+    const bool sparse = c->sparse[i];
     f->home = names->home;
     if (sparse) find_home(f);
-    if (!find_parts(f, names->attention, l) || !find_parts(f, sparse ? names->sparse : names->dense, l)) return false;
+    if (!find_parts(f, c->mixer[i] == MR_RECURS ? names->recurrent : names->attention, l) ||
+        !find_parts(f, sparse ? names->sparse : names->dense, l))
+        return false;
     l->w[MR_ROUTER].plain = l->w[MR_SHARED_SWITCH].plain = true;
     return !sparse || experts(f, l);
 }
@@ -392,7 +408,7 @@ static bool find_layers(finder *f)
     m->layer = (mr_layer *)app_memory((size_t)c->layers, sizeof *m->layer);
     for (int64_t i = 0; i < c->layers; i++) {
         snprintf(f->base, sizeof f->base, "%s%s.%lld.", m->prefix, c->family->names->layers, (long long)i);
-        if (!find_layer(f, &m->layer[i], c->sparse[i])) return false;
+        if (!find_layer(f, &m->layer[i], i)) return false;
     }
     return true;
 }

@@ -20,7 +20,7 @@ enum {
     MR_BIAS_QKV = 8,      /* unless qkv_bias is false */
     MR_O_BIAS_ASKED = 16, /* the output's, with attention_bias */
     MR_MLP_BIAS_ASKED = 32,
-    MR_ONE_MORE = 64,              /* norms multiply by 1 + weight; embeddings by sqrt(hidden) */
+    MR_ONE_MORE = 64,              /* norms multiply by 1 + weight */
     MR_WINDOW = 128,               /* sliding_window holds for every layer */
     MR_WINDOW_ASKED = 256,         /* with use_sliding_window, from layer max_window_layers on */
     MR_WINDOW_ALL_ASKED = 512,     /* with use_sliding_window, for every layer */
@@ -38,7 +38,10 @@ enum {
     MR_GPT2 = 2097152,
     MR_TIED = 4194304,
     MR_PLACES = 8388608, /* learned positions, no rotation, a perceptron without a gate: srlab_char, srlab's export */
-    MR_SU = 16777216     /* longrope is also called su and yarn */
+    MR_SU = 16777216,    /* longrope is also called su and yarn */
+    MR_GEMMA = 33554432, /* embeddings times sqrt(hidden), query_pre_attn_scalar, hidden_activation */
+    MR_DELTA = 67108864, /* linear_attention: the gated delta rule, in all but one of full_attention_interval layers */
+    MR_GATED_HEADS = 134217728 /* what heads mix is multiplied by sigmoids, whose arguments come with the queries */
 };
 
 /* How experts are chosen, and what they count. Without a flag: softmax of all, then the best, rounded. */
@@ -63,6 +66,7 @@ typedef struct mr_family {
     int64_t window, first_window;
     const char *experts, *experts_too; /* fields with their number; NULL: dense */
     int64_t expert_count, experts_per_token;
+    bool norm_topk; /* with MR_EXPERT_LAYERS, where norm_topk_prob is missing */
     int route;
     mr_qk_norm qk_norm;
     const char *qk_norm_field; /* a flag that switches it; NULL: always */
@@ -111,7 +115,13 @@ enum {
     MR_Q_DOWN_NORM,
     MR_KV_DOWN, /* to a latent, and dimensions of the keys that turn */
     MR_KV_DOWN_NORM,
-    MR_KV_UP, /* for each head: dimensions of its keys that do not turn, its values */
+    MR_KV_UP,       /* for each head: dimensions of its keys that do not turn, its values */
+    MR_STATE_IN,    /* queries, keys, values and a gate, group by group */
+    MR_STATE_RATES, /* how much each head takes in and forgets, group by group */
+    MR_STATE_CONV,
+    MR_STATE_DECAY,
+    MR_STATE_STEP,
+    MR_STATE_NORM,
     MR_GATE,
     MR_UP,
     MR_DOWN,
@@ -145,6 +155,14 @@ typedef enum mr_size {
     MR_KV_RANK,
     MR_KV_RANK_TURNED,
     MR_KEYS_VALUES, /* what comes of the latent of keys and values */
+    MR_QUERIES_GATES,
+    MR_STATE_INS,
+    MR_STATE_TWICE,    /* two numbers for each head of the recurrence */
+    MR_STATE_CHANNELS, /* of its convolution */
+    MR_STATE_WIDTH,    /* [channels, 1, width] */
+    MR_STATE_HEADS,
+    MR_STATE_VALUE,
+    MR_STATE_INNER, /* all its heads' values */
     MR_Q_NORM_SIZE,
     MR_K_NORM_SIZE,
     MR_SINK_HEADS,
@@ -173,7 +191,7 @@ typedef struct mr_names {
     const char *const *prefix; /* what may come before "layers.": NULL ends it */
     const char *layers, *embed, *places, *norm;
     const char *home; /* of the perceptron */
-    const mr_part *attention, *dense, *sparse;
+    const mr_part *attention, *recurrent, *dense, *sparse;
     const char *const *expert; /* gate, up, down */
     mr_joint joint;            /* all experts in one tensor, gates and ups by turns, or one half and the other */
     bool turned;               /* a layer's matrices are [in, out] */
@@ -182,7 +200,7 @@ typedef struct mr_names {
 
 extern const mr_names mr_names_usual, mr_names_plain, mr_names_gpt2, mr_names_gpt_oss, mr_names_mixtral,
     mr_names_qwen_moe, mr_names_deepseek, mr_names_glm_moe, mr_names_phi3, mr_names_gemma3, mr_names_llama4,
-    mr_names_minimax;
+    mr_names_minimax, mr_names_qwen3_next;
 
 int64_t mr_size_of(const mr_config *c, mr_size size);
 bool mr_has_bias(const mr_config *c, const mr_part *part);

@@ -13,6 +13,7 @@
  *     vector.c    norms, softmax, activation functions: the reference's, and the engines'
  *     rope.c      the angles of positions, scaled as the configuration says
  *     attention.c queries, keys and values, plain or from latents; caches
+ *     recurrent.c layers that keep a state
  *     mixture.c   perceptrons, routers, experts
  *     forward.c   a decoder's layers
  *     compare.c   perplexity, KL, top-1, SQNR of layers
@@ -73,6 +74,18 @@ typedef struct mr_query_rule {
 
 typedef enum mr_qk_norm { MR_QK_NONE, MR_QK_HEAD, MR_QK_ALL, MR_QK_LENGTH } mr_qk_norm;
 
+/* A layer's first half that keeps a state instead of keys and values: a convolution along the text, then a rule for each
+ * head's matrix [key_dim, value_dim]. */
+typedef enum mr_rule { MR_NO_RULE, MR_DELTA_RULE } mr_rule;
+
+typedef struct mr_recurrence {
+    mr_rule rule;
+    int64_t heads, groups, key_dim, value_dim; /* groups of heads have the same keys and queries */
+    int64_t width;                             /* of the convolution: tokens, the present one included */
+} mr_recurrence;
+
+typedef enum mr_mixer { MR_ATTENDS, MR_RECURS } mr_mixer;
+
 typedef struct mr_config {
     char type[32]; /* model_type */
     const struct mr_family *family;
@@ -98,6 +111,8 @@ typedef struct mr_config {
     int32_t window[MR_LAYERS]; /* tokens that each layer sees, its own included; 0: all */
     int8_t turn[MR_LAYERS];    /* which of rope[]; -1: none */
     bool sparse[MR_LAYERS];    /* this layer has experts */
+    mr_recurrence recurrence;
+    uint8_t mixer[MR_LAYERS];
 } mr_config;
 
 /* ---- weights ---- */

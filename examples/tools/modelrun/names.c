@@ -11,6 +11,8 @@ int64_t mr_size_of(const mr_config *c, mr_size size)
 {
     const int64_t queries = c->heads * c->head_dim, keys = c->kv_heads * c->head_dim, plain = c->head_dim - c->rope_dim;
     const bool head = c->qk_norm == MR_QK_HEAD, all = c->qk_norm == MR_QK_ALL;
+    const mr_recurrence *r = &c->recurrence;
+    const int64_t inner = r->heads * r->value_dim, both_keys = 2 * r->groups * r->key_dim;
     const int64_t of[MR_SIZES] = {
         [MR_NO_SIZE] = 0,
         [MR_ONE] = 1,
@@ -24,6 +26,14 @@ int64_t mr_size_of(const mr_config *c, mr_size size)
         [MR_KV_RANK] = c->kv_rank,
         [MR_KV_RANK_TURNED] = c->kv_rank + c->rope_dim,
         [MR_KEYS_VALUES] = c->heads * (plain + c->value_dim),
+        [MR_QUERIES_GATES] = 2 * queries,
+        [MR_STATE_INS] = both_keys + 2 * inner,
+        [MR_STATE_TWICE] = 2 * r->heads,
+        [MR_STATE_CHANNELS] = both_keys + inner,
+        [MR_STATE_WIDTH] = r->width,
+        [MR_STATE_HEADS] = r->heads,
+        [MR_STATE_VALUE] = r->value_dim,
+        [MR_STATE_INNER] = inner,
         [MR_Q_NORM_SIZE] = head  ? c->head_dim
                            : all ? queries
                                  : 0,
@@ -134,6 +144,30 @@ static const mr_part latent_attention[] = {
     END,
 };
 
+static const mr_part gated_attention[] = {
+    TWO_NORMS,
+    MATRIX(MR_Q, "self_attn.q_proj", MR_QUERIES_GATES, MR_HIDDEN, MR_QKV_BIAS),
+    MATRIX(MR_K, "self_attn.k_proj", MR_KEYS, MR_HIDDEN, MR_QKV_BIAS),
+    MATRIX(MR_V, "self_attn.v_proj", MR_KEYS, MR_HIDDEN, MR_QKV_BIAS),
+    OUTPUT,
+    HEAD_NORMS,
+    END,
+};
+
+/* ---- layers that keep a state ---- */
+
+static const mr_part delta_rule[] = {
+    TWO_NORMS,
+    MATRIX(MR_STATE_IN, "linear_attn.in_proj_qkvz", MR_STATE_INS, MR_HIDDEN, MR_NO_BIAS),
+    MATRIX(MR_STATE_RATES, "linear_attn.in_proj_ba", MR_STATE_TWICE, MR_HIDDEN, MR_NO_BIAS),
+    MATRIX(MR_STATE_CONV, "linear_attn.conv1d", MR_STATE_CHANNELS, MR_STATE_WIDTH, MR_NO_BIAS),
+    { "linear_attn.A_log", MR_STATE_DECAY, MR_STATE_HEADS, MR_NO_SIZE, MR_NO_BIAS, "" },
+    { "linear_attn.dt_bias", MR_STATE_STEP, MR_STATE_HEADS, MR_NO_SIZE, MR_NO_BIAS, "" },
+    { "linear_attn.norm", MR_STATE_NORM, MR_STATE_VALUE, MR_NO_SIZE, MR_NO_BIAS, NULL },
+    MATRIX(MR_O, "linear_attn.out_proj", MR_HIDDEN, MR_STATE_INNER, MR_NO_BIAS),
+    END,
+};
+
 /* ---- perceptrons ---- */
 
 static const mr_part gated[] = {
@@ -233,6 +267,18 @@ const mr_names mr_names_gemma3 = NAMES("mlp", four_norms_attention, gated, usual
 const mr_names mr_names_llama4 = NAMES("feed_forward", usual_attention, gated, llama4_sparse, three, MR_HALVES);
 const mr_names mr_names_minimax =
     NAMES("block_sparse_moe", usual_attention, gated, minimax_sparse, numbered, MR_ONE_BY_ONE);
+
+const mr_names mr_names_qwen3_next = { .prefix = usual_prefix,
+                                       .layers = "layers",
+                                       .embed = "embed_tokens",
+                                       .places = "embed_positions",
+                                       .norm = "norm",
+                                       .home = "mlp",
+                                       .attention = gated_attention,
+                                       .recurrent = delta_rule,
+                                       .dense = gated,
+                                       .sparse = qwen_sparse,
+                                       .expert = three };
 
 const mr_names mr_names_gpt2 = { .prefix = gpt2_prefix,
                                  .layers = "h",

@@ -84,7 +84,13 @@ static void add_parts(list *l, const mr_config *c, const mr_part *part, const ch
         const int64_t columns = mr_size_of(c, part->columns);
         const bool turned = columns && c->family->names->turned;
         const char *end = part->end ? part->end : ".weight", *before = part->name[0] == '.' ? home : base;
-        if (rows)
+        if (rows && part->columns == MR_STATE_WIDTH) {
+            uint64_t bytes;
+            const char *wrong;
+            add(l, 3, rows, 1, "%s%s%s", before, part->name, end);
+            l->tensor[l->count - 1].shape[2] = columns;
+            st_measure(&l->tensor[l->count - 1], &bytes, &wrong);
+        } else if (rows)
             add(l, columns ? 2 : 1, turned ? columns : rows, turned ? rows : columns, "%s%s%s", before, part->name,
                 end);
         if (rows && mr_has_bias(c, part)) add(l, 1, rows, 0, "%s%s.bias", before, part->name);
@@ -92,12 +98,13 @@ static void add_parts(list *l, const mr_config *c, const mr_part *part, const ch
     }
 }
 
-static void add_layer(list *l, const mr_config *c, const char *base, bool sparse)
+static void add_layer(list *l, const mr_config *c, const char *base, int64_t i)
 {
+    const bool sparse = c->sparse[i];
     const mr_names *names = c->family->names;
     char home[NAME];
     snprintf(home, sizeof home, "%s%s", base, names->home);
-    add_parts(l, c, names->attention, base, home);
+    add_parts(l, c, c->mixer[i] == MR_RECURS ? names->recurrent : names->attention, base, home);
     add_parts(l, c, sparse ? names->sparse : names->dense, base, home);
     if (sparse) add_experts(l, c, home);
 }
@@ -112,7 +119,7 @@ static void add_all(list *l, const mr_config *c)
         add(l, 2, c->positions, c->hidden, "%s%s.weight", prefix, names->places);
     for (int64_t i = 0; i < c->layers; i++) {
         snprintf(base, sizeof base, "%s%s.%lld.", prefix, names->layers, (long long)i);
-        add_layer(l, c, base, c->sparse[i]);
+        add_layer(l, c, base, i);
     }
     add(l, 1, c->hidden, 0, "%s%s.weight", prefix, names->norm);
     if (names->norm_bias) add(l, 1, c->hidden, 0, "%s%s.bias", prefix, names->norm);
@@ -124,14 +131,22 @@ static void add_all(list *l, const mr_config *c)
 /* Norms multiply by about one; biases and sinks are small; matrices of standard deviation 1 / sqrt(in), uniform. */
 static float width_of(const st_tensor *t)
 {
-    const int64_t in = t->rank == 1 ? 10000 : t->shape[t->rank == 3 ? 1 : t->rank - 1];
+    const bool matrices = t->rank == 3 && t->shape[1] > 1; /* [experts, in, out]; else [channels, 1, width] */
+    const int64_t in = t->rank == 1 ? 10000 : t->shape[matrices ? 1 : t->rank - 1];
     return sqrtf(3.0f / (float)in);
 }
 
-static bool write_numbers(st_writer *w, const st_tensor *t, uint64_t stream, float usual, char *why)
+static bool is_norm(const st_tensor *t)
 {
-    const bool norm = (strstr(t->name, "norm") || strstr(t->name, "ln_")) && !ckpt_ends(t->name, ".bias");
-    const float base = norm ? usual : 0, width = norm ? 0.1f : width_of(t);
+    return (strstr(t->name, "norm") || strstr(t->name, "ln_")) && !ckpt_ends(t->name, ".bias");
+}
+
+/* plus: norms multiply by that and their weight; but for those of states, which do without. */
+static bool write_numbers(st_writer *w, const st_tensor *t, uint64_t stream, float plus, char *why)
+{
+    const bool norm = is_norm(t);
+    const float base = norm ? 1 - (strstr(t->name, "linear_attn.norm") ? 0 : plus) : 0;
+    const float width = norm ? 0.1f : width_of(t);
     uint16_t *code = app_memory(PIECE, sizeof *code);
     uint32_t *word = app_memory(PIECE, sizeof *word);
     bool ok = true;
@@ -147,15 +162,14 @@ static bool write_numbers(st_writer *w, const st_tensor *t, uint64_t stream, flo
     return ok;
 }
 
-/* usual: what norms' weights are about. */
-static bool write_tensors(const list *l, const char *path, float usual, char *why)
+static bool write_tensors(const list *l, const char *path, float plus, char *why)
 {
     static const char *const metadata[] = { "format", "pt" };
     st_writer w;
     if (!st_create(path, l->tensor, l->count, metadata, 1, &w, why)) return false;
     for (int i = 0; i < l->count; i++) {
         app_progress("%s: %d of %d tensors", path, i, l->count);
-        if (!write_numbers(&w, &l->tensor[i], (uint64_t)i, usual, why)) return st_abandon(&w), false;
+        if (!write_numbers(&w, &l->tensor[i], (uint64_t)i, plus, why)) return st_abandon(&w), false;
     }
     app_progress_done();
     return st_finish(&w, why);
@@ -185,9 +199,9 @@ bool mr_write_random(const char *config, const char *folder, char *why)
     ok = ok && io_stage_open(&args, &stage, why);
     if (ok) {
         const char *weights = io_stage_path(&stage, "model.safetensors"), *copy = io_stage_path(&stage, "config.json");
-        const float usual = c->family->flags & MR_ONE_MORE ? 0 : 1;
+        const float plus = c->family->flags & MR_ONE_MORE ? 1.0f : 0.0f;
         add_all(&l, c);
-        ok = weights && copy ? write_tensors(&l, weights, usual, why) && copy_config(config, copy, why)
+        ok = weights && copy ? write_tensors(&l, weights, plus, why) && copy_config(config, copy, why)
                              : io_fail(why, folder, "there is not enough memory");
         if (ok)
             ok = io_stage_commit(&stage, why);

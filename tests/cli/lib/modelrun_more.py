@@ -1,5 +1,5 @@
 # Families of modelrun that are no plain decoders, in float64 with NumPy alone: deepseek_v3, kimi_k2, glm4_moe, phi3,
-# gemma3, llama4, minimax_m2, ministral3. From the papers and from what transformers documents. Read by modelrun.py.
+# gemma3, llama4, minimax_m2, ministral3, qwen3_next. From the papers and from what transformers documents. Read by modelrun.py.
 import math
 
 import numpy as np
@@ -226,16 +226,76 @@ def llama4(c, layer, x, i):
     return x + (llama4_experts(c, layer, h) if sparse else layer.gated(h, 'feed_forward.'))
 
 
+def delta_rule(c, layer, x):
+    G, H, n, wide = (c['linear_' + k] for k in ('num_key_heads', 'num_value_heads', 'key_head_dim', 'value_head_dim'))
+    T, each, at = len(x), H // G, 'linear_attn.'
+    parts = layer.linear(x, at + 'in_proj_qkvz').reshape(T, G, -1)
+    q, k, v, z = np.split(parts, [n, 2 * n, 2 * n + each * wide], -1)
+    b, a = np.split(layer.linear(x, at + 'in_proj_ba').reshape(T, G, -1), 2, -1)
+    mixed = np.concatenate([p.reshape(T, -1) for p in (q, k, v)], -1)
+    kernel = layer[at + 'conv1d.weight'][:, 0]
+    padded = np.concatenate([np.zeros((kernel.shape[1] - 1, mixed.shape[1])), mixed])
+    mixed = m.ACT['silu'](sum(padded[j:j + T] * kernel[:, j] for j in range(kernel.shape[1])))
+    q, k, v = np.split(mixed, [G * n, 2 * G * n], -1)
+    q, k = (np.repeat(p.reshape(T, G, n), each, 1) for p in (q, k))
+    q, k = (p / np.sqrt((p * p).sum(-1, keepdims=True) + 1e-6) for p in (q, k))
+    v, z, a, b = v.reshape(T, H, wide), z.reshape(T, H, wide), a.reshape(T, H), m.sigmoid(b.reshape(T, H))
+    g = -np.exp(layer[at + 'A_log']) * np.log1p(np.exp(a + layer[at + 'dt_bias']))
+    state, out = np.zeros((H, n, wide)), np.zeros((T, H, wide))
+    for t in range(T):
+        state *= np.exp(g[t])[:, None, None]
+        delta = (v[t] - np.einsum('hnv,hn->hv', state, k[t])) * b[t][:, None]
+        state += k[t][:, :, None] * delta[:, None]
+        out[t] = np.einsum('hnv,hn->hv', state, q[t]) / math.sqrt(n)
+    y = layer.norm(out, at + 'norm') * m.ACT['silu'](z)
+    return layer.linear(y.reshape(T, -1), at + 'out_proj')
+
+
+def recurs(c, i):
+    types = c.get('layer_types')
+    return types[i] == 'linear_attention' if types else (i + 1) % c.get('full_attention_interval', 4) != 0
+
+
+def gated_attention(c, layer, x):
+    n, T = c['head_dim'], len(x)
+    q, gate = np.split(layer.linear(x, 'self_attn.q_proj').reshape(T, -1, 2 * n), 2, -1)
+    k, v = (layer.heads(x, f'self_attn.{p}_proj', n) for p in 'kv')
+    turned = int(n * c['partial_rotary_factor'])
+    q, k = (turn(layer.norm(p, f'self_attn.{name}_norm', plus=1.0), c, {}, turned) for p, name in ((q, 'q'), (k, 'k')))
+    y = attend(q, k, v, n**-0.5, causal(T)) * m.sigmoid(gate.reshape(T, -1))
+    return layer.linear(y, 'self_attn.o_proj')
+
+
+def qwen_experts(c, layer, x):
+    p, y = m.softmax(layer.linear(x, 'mlp.gate')), np.zeros_like(x)
+    for t in range(len(x)):
+        best = np.argsort(p[t])[::-1][:c['num_experts_per_tok']]
+        for e, share in zip(best, p[t][best] / (p[t][best].sum() if c.get('norm_topk_prob', True) else 1)):
+            y[t] += share * layer.gated(x[t:t + 1], f'mlp.experts.{e}.')[0]
+    return y + m.sigmoid(layer.linear(x, 'mlp.shared_expert_gate')) * layer.gated(x, 'mlp.shared_expert.')
+
+
+def qwen3_next(c, layer, x, i):
+    h = layer.norm(x, 'input_layernorm', plus=1.0)
+    x = x + (delta_rule if recurs(c, i) else gated_attention)(c, layer, h)
+    h = layer.norm(x, 'post_attention_layernorm', plus=1.0)
+    return x + (layer.gated(h, 'mlp.') if i in c.get('mlp_only_layers', ()) else qwen_experts(c, layer, h))
+
+
 FAMILY = {'deepseek_v3': deepseek, 'kimi_k2': deepseek, 'glm4_moe': glm, 'minimax_m2': minimax, 'phi3': phi3,
-          'gemma3_text': gemma3, 'llama4_text': llama4, 'ministral3': ministral3}
+          'gemma3_text': gemma3, 'llama4_text': llama4, 'ministral3': ministral3,
+          'qwen3_next': qwen3_next}
+ONE_MORE = ('gemma3_text', 'qwen3_next')  # norms multiply by 1 + weight
 
 
 def logits(c, w, tokens):
     outer = 'language_model.' if 'language_model.model.norm.weight' in w else ''
     c = c.get('text_config', c)
-    plus = 1.0 if c['model_type'] == 'gemma3_text' else 0.0
+    plus = 1.0 if c['model_type'] in ONE_MORE else 0.0
     pre = outer + 'model.'
-    x = w[pre + 'embed_tokens.weight'][tokens] * (math.sqrt(c['hidden_size']) if plus else 1.0)
+    x = w[pre + 'embed_tokens.weight'][tokens]
+    if c['model_type'] == 'gemma3_text':
+        x = x * math.sqrt(c['hidden_size'])
     for i in range(c['num_hidden_layers']):
         x = FAMILY[c['model_type']](c, Layer(w, f'{pre}layers.{i}.', c), x, i)
     x = m.rms(x, w[pre + 'norm.weight'] + plus, c['rms_norm_eps'])
@@ -292,6 +352,16 @@ CASES = {
 }
 
 
+QWEN3_NEXT = dict(model_type='qwen3_next', head_dim=16, partial_rotary_factor=0.25, linear_num_value_heads=4,
+                  linear_num_key_heads=2, linear_key_head_dim=8, linear_value_head_dim=16, linear_conv_kernel_dim=4,
+                  num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=20)
+CASES.update({
+    'qwen3_next': dict(num_hidden_layers=4, mlp_only_layers=[1], **QWEN3_NEXT),
+    'qwen3_next_types': dict(kind='F32', layer_types=['full_attention', 'linear_attention'], norm_topk_prob=False,
+                             attention_bias=True, **dict(QWEN3_NEXT, linear_num_key_heads=4, linear_conv_kernel_dim=3)),
+})
+
+
 # ---- their weights ----
 
 def put_latent(c, w, linear, at):
@@ -315,16 +385,27 @@ def put_heads(c, w, linear, at):
         linear(at + 'qkv_proj', wide + 2 * narrow, hidden)
     else:
         for p, rows in (('q', wide), ('k', narrow), ('v', narrow)):
-            linear(at + p + '_proj', rows, hidden, bias)
+            linear(at + p + '_proj', rows * (2 if p == 'q' and kind == 'qwen3_next' else 1), hidden, bias)
     linear(at + 'o_proj', hidden, wide, bias and kind != 'glm4_moe')
-    if kind == 'gemma3_text' or c.get('use_qk_norm') and kind in ('glm4_moe', 'minimax_m2'):
+    if kind in ONE_MORE or c.get('use_qk_norm') and kind in ('glm4_moe', 'minimax_m2'):
         for p, rows in (('q', wide), ('k', narrow)):
-            w.vector(f'{at}{p}_norm.weight', rows if kind == 'minimax_m2' else n, 0 if kind == 'gemma3_text' else 1)
+            w.vector(f'{at}{p}_norm.weight', rows if kind == 'minimax_m2' else n, 0 if kind in ONE_MORE else 1)
+
+
+def put_states(c, w, linear, at):
+    G, H, n, wide = (c['linear_' + k] for k in ('num_key_heads', 'num_value_heads', 'key_head_dim', 'value_head_dim'))
+    linear(at + 'in_proj_qkvz', 2 * G * n + 2 * H * wide, c['hidden_size'])
+    linear(at + 'in_proj_ba', 2 * H, c['hidden_size'])
+    w.matrix(at + 'conv1d.weight', 2 * G * n + H * wide, 1, c['linear_conv_kernel_dim'], scale=0.6)
+    w.vector(at + 'A_log', H)
+    w.vector(at + 'dt_bias', H)
+    w.vector(at + 'norm.weight', wide, 1)
+    linear(at + 'out_proj', c['hidden_size'], H * wide)
 
 
 def put_sparse(c, w, linear, gated, at, named):
     kind, hidden = c['model_type'], c['hidden_size']
-    count = c.get('n_routed_experts') or c['num_local_experts']
+    count = c.get('n_routed_experts') or c.get('num_experts') or c['num_local_experts']
     wide = c.get('moe_intermediate_size') or c['intermediate_size']
     linear(at + ('router' if kind == 'llama4_text' else 'gate'), count, hidden)
     if kind == 'llama4_text' and not named:
@@ -337,6 +418,10 @@ def put_sparse(c, w, linear, gated, at, named):
     if kind == 'llama4_text':
         gated(at + 'shared_expert.', wide)
         return
+    if kind == 'qwen3_next':
+        gated(at + 'shared_expert.', c['shared_expert_intermediate_size'])
+        linear(at + 'shared_expert_gate', 1, hidden)
+        return
     w.vector(at + ('' if kind == 'minimax_m2' else 'gate.') + 'e_score_correction_bias', count)
     if c.get('n_shared_experts'):
         gated(at + 'shared_experts.', wide * c['n_shared_experts'])
@@ -345,6 +430,8 @@ def put_sparse(c, w, linear, gated, at, named):
 def is_sparse(c, i):
     if c['model_type'] == 'llama4_text':
         return (i + 1) % c.get('interleave_moe_layer_step', 1) == 0
+    if c['model_type'] == 'qwen3_next':
+        return i not in c.get('mlp_only_layers', ())
     return c['model_type'] == 'minimax_m2' or i >= c.get('first_k_dense_replace', c['num_hidden_layers'])
 
 
@@ -363,8 +450,11 @@ def put_layer(c, w, at, i, named):
 
     more = ('pre_feedforward_layernorm', 'post_feedforward_layernorm') if kind == 'gemma3_text' else ()
     for name in ('input_layernorm', 'post_attention_layernorm', *more):
-        w.vector(f'{at}{name}.weight', hidden, 0 if more else 1)
-    (put_latent if 'kv_lora_rank' in c else put_heads)(c, w, linear, at + 'self_attn.')
+        w.vector(f'{at}{name}.weight', hidden, 0 if kind in ONE_MORE else 1)
+    if kind == 'qwen3_next' and recurs(c, i):
+        put_states(c, w, linear, at + 'linear_attn.')
+    else:
+        (put_latent if 'kv_lora_rank' in c else put_heads)(c, w, linear, at + 'self_attn.')
     home = at + {'llama4_text': 'feed_forward.', 'minimax_m2': 'block_sparse_moe.'}.get(kind, 'mlp.')
     if is_sparse(c, i):
         put_sparse(c, w, linear, gated, home, named)
@@ -383,7 +473,7 @@ def make(w, own):
     w.matrix(pre + 'embed_tokens.weight', m.VOCAB, c['hidden_size'], scale=0.3 if outer == 'gemma3' else 1)
     for i in range(c['num_hidden_layers']):
         put_layer(c, w, f'{pre}layers.{i}.', i, named)
-    w.vector(pre + 'norm.weight', c['hidden_size'], 0 if c['model_type'] == 'gemma3_text' else 1)
+    w.vector(pre + 'norm.weight', c['hidden_size'], 0 if c['model_type'] in ONE_MORE else 1)
     if not c['tie_word_embeddings']:
         w.matrix(('language_model.' if outer else '') + 'lm_head.weight', m.VOCAB, c['hidden_size'])
     return dict(model_type=outer, text_config=c, vision_config={}) if outer else c
