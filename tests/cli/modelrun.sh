@@ -131,9 +131,9 @@ edited() {
     twin edit bad "$2" "$3"
 }
 edited llama model_type '"mamba2"'
-refuses "bad/config.json: its 'model_type' is 'mamba2'; supported are llama, llama4_text, mistral, ministral, ministral3,\
- mixtral, qwen2, qwen3, qwen2_moe, qwen3_moe, qwen3_next, deepseek_v3, kimi_k2, glm4_moe, minimax_m2, phi3, gemma3_text,\
- gpt_oss, gpt2, srlab_char" bad --tokens llama/tokens.txt
+refuses "bad/config.json: its 'model_type' is 'mamba2'; supported are llama, llama4_text, mistral, ministral,\
+ ministral3, mixtral, qwen2, qwen3, qwen2_moe, qwen3_moe, qwen3_next, deepseek_v3, kimi_k2, glm4_moe, minimax_m2, phi3,\
+ gemma3_text, gpt_oss, gpt2, srlab_char" bad --tokens llama/tokens.txt
 edited llama rope_scaling '{"rope_type": "proportional"}'
 refuses "bad/config.json: its scaling of positions is 'proportional'; known are default, dynamic, linear, llama3, yarn\
  and longrope" bad --tokens llama/tokens.txt
@@ -193,8 +193,8 @@ field phi3 rope_scaling '{"type": "longrope", "short_factor": [1, 2], "long_fact
 field phi3 rope_scaling '{"type": "su", "short_factor": [1, 2, 3, 4, 5, 0]}' \
     "its 'short_factor' has something that is no number from 1e-06 to 1e+09"
 field gemma3_types rope_parameters '{"rope_type": "default"}' "its 'rope_parameters' have no 'full_attention'"
-refuses "phi3_short: its positions turn otherwise in texts beyond 32 tokens (longrope), and from 24 on 20 were asked for;\
- end before, or begin beyond" phi3_short --tokens llama/tokens.txt --generate 20
+refuses "phi3_short: its positions turn otherwise in texts beyond 32 tokens (longrope), and from 24 on 20 were asked\
+ for; end before, or begin beyond" phi3_short --tokens llama/tokens.txt --generate 20
 rm -rf bad
 cp -r llama bad
 twin rename bad layers.1.mlp.up_proj.weight layers.1.mlp.up_proj.qweigh

@@ -74,8 +74,8 @@ typedef struct mr_query_rule {
 
 typedef enum mr_qk_norm { MR_QK_NONE, MR_QK_HEAD, MR_QK_ALL, MR_QK_LENGTH } mr_qk_norm;
 
-/* A layer's first half that keeps a state instead of keys and values: a convolution along the text, then a rule for each
- * head's matrix [key_dim, value_dim]. */
+/* A layer's first half that keeps a state instead of keys and values: a convolution along the text, then a rule for
+ * each head's matrix [key_dim, value_dim]. */
 typedef enum mr_rule { MR_NO_RULE, MR_DELTA_RULE } mr_rule;
 
 typedef struct mr_recurrence {

@@ -296,7 +296,7 @@ def check(folder, path, tolerance):
     if have.shape != want.shape or not np.isfinite(have).all():
         return f"{path}: logits of shape {have.shape}, or not finite"
     error = np.abs(have - want).max() / np.abs(want).max()
-    return None if error <= tolerance else f"{path}: logits differ by {error:.3g} of the largest, more than {tolerance:g}"
+    return not error <= tolerance and f"{path}: logits differ by {error:.3g} of the largest, more than {tolerance:g}"
 
 
 def greedy(folder, count):

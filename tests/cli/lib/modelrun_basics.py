@@ -1,5 +1,5 @@
-# What the models of modelrun.py and modelrun_more.py are made of, with NumPy alone: files, weights that are rounded when
-# they are made, norms, functions, frequencies of positions. Shares no code with the program.
+# What the models of modelrun.py and modelrun_more.py are made of, with NumPy alone: files, weights that are rounded
+# when they are made, norms, functions, frequencies of positions. Shares no code with the program.
 import json
 import math
 

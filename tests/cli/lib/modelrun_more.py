@@ -1,5 +1,6 @@
 # Families of modelrun that are no plain decoders, in float64 with NumPy alone: deepseek_v3, kimi_k2, glm4_moe, phi3,
-# gemma3, llama4, minimax_m2, ministral3, qwen3_next. From the papers and from what transformers documents. Read by modelrun.py.
+# gemma3, llama4, minimax_m2, ministral3, qwen3_next. From the papers and from what transformers documents. Read by
+# modelrun.py.
 import math
 
 import numpy as np
@@ -171,7 +172,8 @@ def phi3(c, layer, x, _):
     qkv = layer.linear(layer.norm(x, 'input_layernorm'), 'self_attn.qkv_proj')
     q, k, v = (p.reshape(T, -1, n) for p in np.split(qkv, [H * n, (H + G) * n], -1))
     seen = causal(T, c.get('sliding_window') or 0)
-    x = x + layer.linear(attend(turn(q, c, rope, turned), turn(k, c, rope, turned), v, n**-0.5, seen), 'self_attn.o_proj')
+    mixed = attend(turn(q, c, rope, turned), turn(k, c, rope, turned), v, n**-0.5, seen)
+    x = x + layer.linear(mixed, 'self_attn.o_proj')
     gate, up = np.split(layer.linear(layer.norm(x, 'post_attention_layernorm'), 'mlp.gate_up_proj'), 2, -1)
     return x + layer.linear(up * m.ACT['silu'](gate), 'mlp.down_proj')
 
@@ -337,7 +339,8 @@ CASES = {
     'phi3_long': dict(model_type='phi3', hidden_size=64, rope_scaling=dict(type='longrope', **LONG),
                       original_max_position_embeddings=16, partial_rotary_factor=0.75, tie_word_embeddings=True),
     'gemma3': dict(outer='gemma3', model_type='gemma3_text', num_hidden_layers=3, head_dim=16, sliding_window=5,
-                   sliding_window_pattern=3, rope_local_base_freq=100.0, query_pre_attn_scalar=24, tie_word_embeddings=True,
+                   sliding_window_pattern=3, rope_local_base_freq=100.0, query_pre_attn_scalar=24,
+                   tie_word_embeddings=True,
                    rope_scaling=dict(rope_type='linear', factor=8.0), hidden_activation='gelu_pytorch_tanh'),
     'gemma3_types': dict(model_type='gemma3_text', head_dim=8, sliding_window=4, query_pre_attn_scalar=8, kind='F32',
                          tie_word_embeddings=True, layer_types=['full_attention', 'sliding_attention'],
