@@ -83,6 +83,18 @@ grep -q '^"fp8=ratio,weights-only"' all.csv || fail "there is no row for a combi
 [ $? = 1 ] || fail "--max-kl was exceeded, and the status is not 1"
 works llama --tokens llama/tokens.txt --setting bf16 --max-kl 1
 
+# ---- noise beside BF16's, and routers that choose otherwise ----
+
+works qwen2_moe --tokens llama/tokens.txt --setting bf16 --setting mxfp4 --setting fp32,act=ideal --json report.json
+twin noise report.json >flips
+grep -q 'f32=\[0, None, 0\].*fp32,act=ideal=\[0, None, 0\]' flips ||
+    fail "the same numbers choose otherwise: $(cat flips)"
+grep -q 'mxfp4=\[[1-9][0-9.]*, None, [1-9]' flips || fail "MXFP4 changes no choice: $(cat flips)"
+works llama --tokens llama/tokens.txt --setting bf16 --setting fp8-halve --json report.json
+twin noise report.json >flips
+works llama --tokens llama/tokens.txt --setting fp8-halve --json -
+says '"R": null'
+
 # ---- caches, several sequences ----
 
 for model in llama qwen2_window gpt_oss gpt2 qwen3 deepseek phi3_long gemma3 llama4 ministral3 qwen3_next; do

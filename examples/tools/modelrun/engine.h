@@ -89,6 +89,8 @@ typedef struct mr_run {
     float *cosine[MR_ROPES], *sine[MR_ROPES]; /* [capacity, rope_dim / 2] of each rule; NULL: it is none */
     /* Called after each layer with the residual stream [rows, hidden]. */
     void (*seen)(void *user, int64_t layer, const float *h, int64_t rows);
+    /* Called with the experts [experts_per_token] that a row asks, in no order; NULL: nobody wants to know. */
+    void (*chose)(void *user, int64_t layer, int64_t row, const int64_t *expert);
     void *user;
 } mr_run;
 

@@ -141,6 +141,7 @@ static void route(mr_run *run, mr_layer *l, const float *x, int64_t rows, float 
     if (!(c->family->route & MR_ROUTE_OF_BEST)) judge(run, logit, rows, n);
     for (int64_t i = 0; i < rows; i++) {
         choose_experts(c, logit + i * n, correction, best);
+        if (run->chose) run->chose(run->user, l - run->model->layer, i, best);
         for (int64_t j = 0; j < k; j++) few[j] = logit[i * n + best[j]];
         weigh(run, few, k);
         for (int64_t j = 0; j < k; j++) share[i * n + best[j]] = few[j];

@@ -155,6 +155,11 @@ typedef struct mr_row {
     /* [layers + 1]: dB of the stream after each layer, and of the logits in the last place; INFINITY: the same numbers;
      * NaN: there are no finite numbers to compare */
     double *sqnr;
+    /* [layers + 1]: |run - reference| / |BF16's run - reference| of the same; NaN: BF16 did not run, or is the same */
+    double *ratio;
+    /* [layers]: share of tokens whose router chooses other experts than the reference's; NaN: there is none */
+    double *flips;
+    double all_flips;   /* mean over the layers that have a router; NaN: there is none */
     int first_apart;    /* the first layer below mr_result.threshold_db; -1: none */
     int64_t not_finite; /* positions with a logit that is no finite number; in no mean */
     double seconds;
@@ -167,6 +172,7 @@ typedef struct mr_result {
     int64_t tokens, predicted;  /* of the text; positions that have a next token */
     int64_t sequences, context; /* windows that the text was cut into, and their length */
     double threshold_db;
+    bool mixture;                    /* it has routers */
     int alone;                       /* matrices of codes that have no scale, and 1 is taken */
     uint64_t file_bytes, peak_bytes; /* the checkpoint's size; the most memory this process had */
     int rows;

@@ -1,7 +1,7 @@
 # Tiny models of every family that modelrun knows, written with NumPy alone, and their logits in float64, from the
 # papers and from what transformers documents of each family: shares no code with the program.
 # Usage: modelrun.py make (a folder for each case; prints them) | check LOGITS.npy TOLERANCE ... (in each of them)
-#        | greedy FOLDER COUNT
+#        | greedy FOLDER COUNT | noise REPORT.json (R and flips; prints the flips)
 #        | tokenizer FOLDER TEXT (a tiny tokenizer.json, and the text's tokens)
 #        | edit FOLDER FIELD JSON (of config.json) | rename FOLDER FROM TO (tensors, in place)
 import json
@@ -299,6 +299,24 @@ def check(folder, path, tolerance):
     return not error <= tolerance and f"{path}: logits differ by {error:.3g} of the largest, more than {tolerance:g}"
 
 
+def noise(path):
+    """A report as JSON: R is what the SQNR say, and the flips of all routers are those of each."""
+    with open(path) as f:
+        report = json.load(f)
+    rows = {row["setting"]: row for row in report["settings"]}
+    sqnr, ratio, flips = ({row["setting"]: row["layers"] for row in report.get(name, [])}
+                          for name in ("sqnr_db", "r", "flips_percent"))
+    for name, row in rows.items():
+        both = zip(sqnr[name] + [row["logits"]], sqnr["bf16"] + [rows["bf16"]["logits"]], ratio[name] + [row["R"]])
+        for one, bf16_db, r in both:
+            assert abs(r - (0 if one is None else 10 ** ((bf16_db - one) / 20))) <= 1e-9 * r, (name, one, bf16_db, r)
+        if flips:
+            known = [x for x in flips[name] if x is not None]
+            assert len(flips[name]) == len(sqnr[name]) and abs(row["flips"] - sum(known) / len(known)) < 1e-9, row
+            assert all(0 <= x <= 100 and abs(x * report["tokens"] / 100 % 1 - 0.5) > 0.499 for x in known), known
+    print(*(f"{name}={[x for x in flips.get(name, [])]}" for name in rows))
+
+
 def greedy(folder, count):
     with open(folder + "/config.json") as f:
         c = json.load(f)
@@ -343,6 +361,8 @@ if __name__ == "__main__":
         for case in CASES:
             make(case)
         print(*CASES)
+    elif sys.argv[1] == "noise":
+        noise(sys.argv[2])
     elif sys.argv[1] == "greedy":
         greedy(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "tokenizer":
