@@ -97,7 +97,7 @@ says '"R": null'
 
 # ---- caches, several sequences ----
 
-for model in llama qwen2_window gpt_oss gpt2 qwen3 deepseek phi3_long gemma3 llama4 ministral3 qwen3_next; do
+for model in llama qwen2_window gpt_oss gpt2 qwen3 deepseek phi3_long gemma3 llama4 ministral3 qwen3_next nemotron; do
     works "$model" --tokens "$model/tokens.txt" --generate 9 --setting f32
     [ "$(cat out)" = "f32 0: $(twin greedy "$model" 9)" ] || fail "$model: greedy tokens differ: $(cat out)"
 done
@@ -145,7 +145,7 @@ edited() {
 edited llama model_type '"mamba2"'
 refuses "bad/config.json: its 'model_type' is 'mamba2'; supported are llama, llama4_text, mistral, ministral,\
  ministral3, mixtral, qwen2, qwen3, qwen2_moe, qwen3_moe, qwen3_next, deepseek_v3, kimi_k2, glm4_moe, minimax_m2, phi3,\
- gemma3_text, gpt_oss, gpt2, srlab_char" bad --tokens llama/tokens.txt
+ gemma3_text, nemotron_h, gpt_oss, gpt2, srlab_char" bad --tokens llama/tokens.txt
 edited llama rope_scaling '{"rope_type": "proportional"}'
 refuses "bad/config.json: its scaling of positions is 'proportional'; known are default, dynamic, linear, llama3, yarn\
  and longrope" bad --tokens llama/tokens.txt
@@ -194,6 +194,15 @@ field minimax rotary_dim 17 "its 'rotary_dim' is 17; expected 2 to 16"
 field qwen3_next linear_num_key_heads 3 "its 4 'linear_num_value_heads' do not divide by its 3 'linear_num_key_heads'"
 field qwen3_next layer_types '["linear_attention", "sliding_attention", "full_attention", "full_attention"]' \
     "its 'layer_types' has 'sliding_attention'; known are full_attention and linear_attention"
+field nemotron hybrid_override_pattern '"M-*E"' \
+    "its 'layers_block_type' or 'hybrid_override_pattern' is not of 5 layers"
+field nemotron hybrid_override_pattern '"M-*EX"' "its layer 4 is of a kind that is not known; known are M, *, - and E,\
+ or linear_attention, full_attention, mlp and moe"
+field nemotron time_step_limit '[1, 0.5]' "its 'time_step_limit' is not a list of two numbers, the larger one last"
+field nemotron n_groups 4 "its 6 'mamba_num_heads' do not divide by its 4 'n_groups'"
+only nemotron moe_latent_size 16 null nemotron_h
+field llama hidden_act '"relu2"' "its 'hidden_act' is 'relu2'; known are silu, gelu, gelu_new, gelu_pytorch_tanh,\
+ quick_gelu and relu"
 field llama4 attention_chunk_size null "its 'attention_chunk_size' is null"
 field llama4 no_rope_layers '[1, 0]' "its 'no_rope_layers' is not a list of 4 numbers"
 field llama4 no_rope_layers '[1, 0, 2, 1]' "its 'no_rope_layers' has something that is neither 0 nor 1"
@@ -239,7 +248,7 @@ cp llama/config.json bad
 
 # ---- random weights ----
 
-for model in llama gpt_oss_plain gpt2 qwen2_moe deepseek minimax phi3 gemma3 llama4 qwen3_next; do
+for model in llama gpt_oss_plain gpt2 qwen2_moe deepseek minimax phi3 gemma3 llama4 qwen3_next nemotron; do
     works --random "$model/config.json" --write-random "random_$model"
     works "random_$model" --tokens "$model/tokens.txt" --setting bf16 --csv all.csv
     awk -F, 'NR > 1 && ($2 == "" || $8 != 0) { exit 1 }' all.csv || fail "random $model: no figures"

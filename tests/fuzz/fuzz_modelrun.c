@@ -70,7 +70,8 @@ static void check_config(const mr_config *c)
     for (int64_t i = 0; i < c->layers; i++) {
         assert(c->window[i] >= 0 && c->turn[i] < MR_ROPES);
         assert(!c->sparse[i] || c->experts);
-        assert(c->mixer[i] == MR_ATTENDS || (c->mixer[i] == MR_RECURS && c->recurrence.rule));
+        assert(c->mixer[i] <= MR_NO_MIXER && (c->mixer[i] != MR_RECURS || c->recurrence.rule));
+        assert(c->mixer[i] != MR_NO_MIXER || !c->bare[i]);
     }
     if (c->experts) check_experts(c);
     const mr_recurrence *state = &c->recurrence;
@@ -84,6 +85,15 @@ static void check_config(const mr_config *c)
     check_parts(c, c->family->names->sparse);
 }
 
+enum { FAMILIES = 64 };
+
+static long taken[FAMILIES]; /* files that were accepted */
+
+static void count_family(const mr_family *family)
+{
+    for (int i = 0; i < FAMILIES && mr_family_at(i); i++) taken[i] += mr_family_at(i) == family;
+}
+
 static bool try_file(const char *file, size_t size)
 {
     static mr_config config;
@@ -92,9 +102,10 @@ static bool try_file(const char *file, size_t size)
     assert(copy);
     memcpy(copy, file, size);
     const bool ok = mr_config_parse(copy, size, "fuzz.json", &config, why);
-    if (ok)
+    if (ok) {
         check_config(&config);
-    else
+        count_family(config.family);
+    } else
         assert(strncmp(why, "fuzz.json: ", 11) == 0 && strlen(why) > 16);
     free(copy);
     return ok;
@@ -152,6 +163,15 @@ static const field fields[] = {
     { "linear_value_head_dim", { "8", "16", "1", "32" } },
     { "linear_conv_kernel_dim", { "4", "2", "1", "3" } },
     { "full_attention_interval", { "4", "2", "1", "3" } },
+    { "mamba_num_heads", { "4", "8", "2", "6" } },
+    { "n_groups", { "2", "4", "1", "3" } },
+    { "ssm_state_size", { "8", "16", "1", "32" } },
+    { "mamba_head_dim", { "8", "16", "1", "32" } },
+    { "conv_kernel", { "4", "2", "1", "3" } },
+    { "use_bias", { "true", "false", "false", "null" } },
+    { "hybrid_override_pattern", { "\"M-\"", "\"M*E\"", "\"ME-*M\"", "\"*\"" } },
+    { "time_step_limit", { "[0.0, Infinity]", "[0.1, 2]", "null", "[0, 0]" } },
+    { "moe_shared_expert_intermediate_size", { "32", "64", "1", "8" } },
     { "q_lora_rank", { "16", "null", "8", "24" } },
     { "kv_lora_rank", { "16", "32", "8", "1" } },
     { "qk_nope_head_dim", { "16", "8", "1", "32" } },
@@ -222,6 +242,8 @@ int main(int argc, char **argv)
     }
     const long count = fuzzing_end();
     printf("%ld files, %ld of them accepted\n", count, accepted);
+    for (int i = 0; i < FAMILIES && mr_family_at(i); i++)
+        if (count >= 40000 && !taken[i]) return printf("none of %s was accepted\n", mr_family_at(i)->type), 1;
     /* A parser that refuses everything, or nothing, is not being tested. */
     return count < 1000 || (accepted > count / 50 && accepted < count / 2) ? 0 : 1;
 }

@@ -133,15 +133,23 @@ static void read_latents(hf_reader *r, mr_config *c)
 
 static void read_heads(hf_reader *r, mr_config *c)
 {
-    const int64_t usual = c->family->head_dim ? c->family->head_dim : c->hidden / c->heads;
+    const int64_t own = c->family->head_dim ? c->family->head_dim : c->hidden / c->heads;
+    const int64_t usual = mr_is(c, MR_NEMOTRON) ? hf_number(r, "attention_head_dim", 1, 1 << 14, own) : own;
     c->head_dim = c->value_dim = c->rope_dim = hf_number(r, "head_dim", 1, 1 << 14, usual > 0 ? usual : 1);
     c->rope_pairs = mr_is(c, MR_CHUNKS);
     if (!r->why[0] && c->head_dim % 2) hf_fail(r, "its 'head_dim' %lld is odd", (long long)c->head_dim);
 }
 
+static int64_t length_of_pattern(hf_reader *r)
+{
+    const size_t n = strlen(mr_word(r, "hybrid_override_pattern", ""));
+    return n >= 1 && n <= MR_LAYERS ? (int64_t)n : HF_NEEDED;
+}
+
 static void read_sizes(hf_reader *r, mr_config *c)
 {
-    c->layers = hf_number(r, "num_hidden_layers", 1, MR_LAYERS, HF_NEEDED);
+    c->layers =
+        hf_number(r, "num_hidden_layers", 1, MR_LAYERS, mr_is(c, MR_NEMOTRON) ? length_of_pattern(r) : HF_NEEDED);
     c->hidden = hf_number(r, "hidden_size", 1, 1 << 20, HF_NEEDED);
     c->heads = hf_number(r, "num_attention_heads", 1, 1 << 14, HF_NEEDED);
     const bool alike = mr_is_null(r, "num_key_value_heads");
@@ -151,7 +159,7 @@ static void read_sizes(hf_reader *r, mr_config *c)
     if (mr_is(c, MR_PLACES) && c->positions == 1 << 30) hf_fail(r, "it has no 'max_position_embeddings'");
     const char *inner = mr_is(c, MR_EXPERT_STEP) ? "intermediate_size_mlp" : "intermediate_size";
     c->intermediate = hf_number(r, inner, 1, 1 << 22, HF_NEEDED);
-    c->eps = mr_real(r, "rms_norm_eps", 0, 1, c->family->eps);
+    c->eps = mr_real(r, mr_is(c, MR_NEMOTRON) ? "layer_norm_epsilon" : "rms_norm_eps", 0, 1, c->family->eps);
     if (!r->why[0] && c->heads % c->kv_heads)
         hf_fail(r, "its %lld attention heads do not divide by its %lld heads of keys", (long long)c->heads,
                 (long long)c->kv_heads);
@@ -185,11 +193,21 @@ static void read_activation(hf_reader *r, mr_config *c)
         { "gelu_fast", TRN_ACT_GELU_APPRX_TANH },
         { "quick_gelu", TRN_ACT_GELU_APPRX_SIGMOID },
         { "relu", TRN_ACT_RELU },
+        { "relu2", TRN_ACT_RELU },
     };
-    const bool gpt2 = mr_is(c, MR_GPT2), gemma = mr_is(c, MR_GEMMA);
-    const char *field = gpt2 ? "activation_function" : gemma ? "hidden_activation" : "hidden_act";
-    const char *name = mr_word(r, field, gpt2 ? "gelu_new" : gemma ? "gelu_pytorch_tanh" : "silu");
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+    static const struct {
+        int flag;
+        const char *field, *usual;
+    } own[] = { { MR_GPT2, "activation_function", "gelu_new" },
+                { MR_GEMMA, "hidden_activation", "gelu_pytorch_tanh" },
+                { MR_NEMOTRON, "mlp_hidden_act", "relu2" } };
+    const char *field = "hidden_act", *name = "silu";
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (mr_is(c, own[i].flag)) field = own[i].field, name = own[i].usual;
+    name = mr_word(r, field, name);
+    c->squared = strcmp(name, "relu2") == 0;
+    const bool known = !c->squared || mr_is(c, MR_NEMOTRON); /* perceptrons with gates do not square */
+    for (size_t i = 0; i < sizeof row / sizeof row[0] && known; i++)
         if (strcmp(row[i].name, name) == 0) {
             c->act = row[i].act;
             return;
@@ -286,6 +304,79 @@ static void read_delta_rule(hf_reader *r, mr_config *c)
     read_mixers(r, c);
 }
 
+/* ---- Nemotron-H: each layer is one thing ---- */
+
+static const struct {
+    char letter;
+    const char *name, *other;
+    mr_mixer mixer;
+    bool bare, sparse;
+} block[] = { { 'M', "linear_attention", "mamba", MR_RECURS, true, false },
+              { '*', "full_attention", "attention", MR_ATTENDS, true, false },
+              { '-', "mlp", "mlp", MR_NO_MIXER, false, false },
+              { 'E', "moe", "moe", MR_NO_MIXER, false, true } };
+
+enum { BLOCKS = sizeof block / sizeof block[0] };
+
+static void read_pattern(hf_reader *r, mr_config *c)
+{
+    const char *pattern = mr_word(r, "hybrid_override_pattern", NULL);
+    const cJSON *list = mr_list(r, "layers_block_type"), *type = list ? list->child : NULL;
+    const int64_t n = list ? cJSON_GetArraySize(list) : pattern ? (int64_t)strlen(pattern) : 0;
+    if (n != c->layers)
+        hf_fail(r, "its 'layers_block_type' or 'hybrid_override_pattern' is not of %lld layers", (long long)c->layers);
+    for (int64_t i = 0; i < c->layers && !r->why[0]; i++, type = list ? type->next : NULL) {
+        const char *name = list && cJSON_IsString(type) ? type->valuestring : "";
+        int b = 0;
+        while (b < BLOCKS && !(list ? strcmp(name, block[b].name) == 0 || strcmp(name, block[b].other) == 0
+                                    : pattern[i] == block[b].letter))
+            b++;
+        if (b == BLOCKS) {
+            hf_fail(r,
+                    "its layer %lld is of a kind that is not known; known are M, *, - and E, or linear_attention, "
+                    "full_attention, mlp and moe",
+                    (long long)i);
+            return;
+        }
+        c->mixer[i] = (uint8_t)block[b].mixer;
+        c->bare[i] = block[b].bare;
+        c->sparse[i] = block[b].sparse;
+    }
+}
+
+/* [shortest, longest] of a step. */
+static void read_limits(hf_reader *r, mr_recurrence *rule)
+{
+    const cJSON *list = mr_list(r, "time_step_limit"), *longest = list ? cJSON_GetArrayItem(list, 1) : NULL;
+    rule->longest = INFINITY;
+    if (!list) return;
+    if (cJSON_GetArraySize(list) != 2 || !cJSON_IsNumber(list->child) || !cJSON_IsNumber(longest) ||
+        !(list->child->valuedouble >= 0 && list->child->valuedouble <= longest->valuedouble)) {
+        hf_fail(r, "its 'time_step_limit' is not a list of two numbers, the larger one last");
+        return;
+    }
+    rule->shortest = list->child->valuedouble;
+    rule->longest = longest->valuedouble;
+}
+
+static void read_mamba2(hf_reader *r, mr_config *c)
+{
+    const int64_t most = 1 << 14;
+    c->recurrence = (mr_recurrence){ .rule = MR_MAMBA2,
+                                     .heads = hf_number(r, "mamba_num_heads", 1, most, 128),
+                                     .groups = hf_number(r, "n_groups", 1, most, 8),
+                                     .key_dim = hf_number(r, "ssm_state_size", 1, most, 128),
+                                     .value_dim = hf_number(r, "mamba_head_dim", 1, most, 64),
+                                     .width = hf_number(r, "conv_kernel", 1, 64, 4),
+                                     .bias = hf_flag(r, "use_bias", false),
+                                     .conv_bias = hf_flag(r, "use_conv_bias", true) };
+    if (!r->why[0] && c->recurrence.heads % c->recurrence.groups)
+        hf_fail(r, "its %lld 'mamba_num_heads' do not divide by its %lld 'n_groups'", (long long)c->recurrence.heads,
+                (long long)c->recurrence.groups);
+    read_limits(r, &c->recurrence);
+    read_pattern(r, c);
+}
+
 /* ---- experts ---- */
 
 static bool listed(const cJSON *list, int64_t layer)
@@ -313,15 +404,23 @@ static int64_t not_null(hf_reader *r, const char *field, int64_t low, int64_t hi
     return hf_number(r, field, low, high, missing);
 }
 
+static void read_dense_first(hf_reader *r, mr_config *c)
+{
+    const int64_t dense = not_null(r, "first_k_dense_replace", 0, 1 << 20, c->family->dense);
+    for (int64_t i = 0; i < c->layers; i++) c->sparse[i] = i >= dense;
+    const int64_t shared = mr_is_null(r, "n_shared_experts") ? 0 : hf_number(r, "n_shared_experts", 0, 1 << 10, 1);
+    c->shared_intermediate = shared * hf_number(r, "moe_intermediate_size", 1, 1 << 22, HF_NEEDED);
+}
+
 static void read_deepseek_experts(hf_reader *r, mr_config *c)
 {
     const mr_family *f = c->family;
-    const int64_t dense = not_null(r, "first_k_dense_replace", 0, 1 << 20, f->dense);
-    for (int64_t i = 0; i < c->layers; i++) c->sparse[i] = i >= dense;
     c->norm_topk = hf_flag(r, "norm_topk_prob", true);
     c->moe_intermediate = hf_number(r, "moe_intermediate_size", 1, 1 << 22, HF_NEEDED);
-    const int64_t shared = mr_is_null(r, "n_shared_experts") ? 0 : hf_number(r, "n_shared_experts", 0, 1 << 10, 1);
-    c->shared_intermediate = shared * c->moe_intermediate;
+    if (mr_is(c, MR_FIRST_DENSE))
+        read_dense_first(r, c);
+    else
+        c->shared_intermediate = hf_number(r, "moe_shared_expert_intermediate_size", 1, 1 << 22, HF_NEEDED);
     c->routed_scale = mr_real(r, "routed_scaling_factor", 0, 1e6, f->routed_scale);
     c->groups = not_null(r, "n_group", 1, c->experts, f->groups);
     c->groups_per_token = not_null(r, "topk_group", 1, c->groups, f->groups_per_token);
@@ -346,14 +445,22 @@ static void read_llama4_experts(hf_reader *r, mr_config *c)
     c->norm_topk = false;
 }
 
+static bool any_sparse(const mr_config *c)
+{
+    bool any = false;
+    for (int64_t i = 0; i < c->layers; i++) any |= c->sparse[i];
+    return any;
+}
+
 static void read_experts(hf_reader *r, mr_config *c)
 {
     const mr_family *f = c->family;
     c->routed_scale = 1;
     c->groups = 1;
-    if (!f->experts) return;
+    if (!f->experts || (mr_is(c, MR_NEMOTRON) && !any_sparse(c))) return;
     const int64_t other = hf_number(r, f->experts_too, 0, 1 << 14, f->expert_count);
     c->experts = hf_number(r, f->experts, 0, 1 << 14, other);
+    if (!c->experts && any_sparse(c)) hf_fail(r, "it has layers of experts, and none of them");
     if (!c->experts) return;
     c->experts_per_token = hf_number(r, "num_experts_per_tok", 1, c->experts, f->experts_per_token);
     if (c->experts_per_token > c->experts)
@@ -361,13 +468,13 @@ static void read_experts(hf_reader *r, mr_config *c)
                 (long long)c->experts_per_token, (long long)c->experts);
     c->moe_intermediate = c->intermediate;
     c->norm_topk = true;
-    for (int64_t i = 0; i < c->layers; i++) c->sparse[i] = true;
+    for (int64_t i = 0; i < c->layers && !mr_is(c, MR_NEMOTRON); i++) c->sparse[i] = true;
     if (mr_is(c, MR_GPT_OSS)) {
         c->swiglu_limit = mr_real(r, "swiglu_limit", 0, 1e6, 7);
         c->alpha = mr_real(r, "swiglu_alpha", 0, 1e3, 1.702);
     }
     if (mr_is(c, MR_EXPERT_LAYERS)) read_qwen_experts(r, c);
-    if (mr_is(c, MR_FIRST_DENSE)) read_deepseek_experts(r, c);
+    if (mr_is(c, MR_FIRST_DENSE | MR_NEMOTRON)) read_deepseek_experts(r, c);
     if (mr_is(c, MR_EXPERT_STEP)) read_llama4_experts(r, c);
 }
 
@@ -433,6 +540,7 @@ static bool read_config(hf_reader *r, mr_config *c)
     mr_read_positions(r, c);
     if (!r->why[0]) read_windows(r, c);
     if (!r->why[0] && mr_is(c, MR_DELTA)) read_delta_rule(r, c);
+    if (!r->why[0] && mr_is(c, MR_NEMOTRON)) read_mamba2(r, c);
     if (!r->why[0]) read_experts(r, c);
     return !r->why[0];
 }

@@ -25,6 +25,10 @@ static const mr_fixed minimax_fixed[] = { { "scoring_func", "sigmoid" },
                                           { "attn_type_list", "1" },
                                           { NULL, NULL } };
 
+static const mr_fixed nemotron_fixed[] = { { "attention_bias", "false" },  { "mamba_proj_bias", "false" },
+                                           { "mamba_hidden_act", "silu" }, { "residual_in_fp32", "false" },
+                                           { "moe_latent_size", "null" },  { NULL, NULL } };
+
 /* ---- positions of classes that scale them where a file says nothing ---- */
 
 static const mr_rope_rule gpt_oss_rope = { .kind = MR_ROPE_YARN, /* rope_theta stands beside it */
@@ -104,6 +108,11 @@ static const mr_family family[] = {
     { .type = "gemma3_text", .outer = "gemma3", .names = &mr_names_gemma3, .kv_heads = 4, .head_dim = 256, .eps = 1e-6,
       .theta = 1e6, .window = 4096, .qk_norm = MR_QK_HEAD, .fixed = gemma3_fixed,
       .flags = MR_BIAS_ASKED | MR_O_BIAS_ASKED | MR_ONE_MORE | MR_GEMMA | MR_WINDOW_PATTERN | MR_TIED },
+    { .type = "nemotron_h", .names = &mr_names_nemotron_h, .kv_heads = 8, .head_dim = 128, .eps = 1e-5,
+      .flags = MR_MLP_BIAS_ASKED | MR_NEMOTRON,
+      .experts = "n_routed_experts", .experts_too = "num_local_experts", .expert_count = 8, .experts_per_token = 2,
+      .route = MR_ROUTE_SIGMOID | MR_ROUTE_EXACT, .groups = 1, .groups_per_token = 1, .routed_scale = 1,
+      .fixed = nemotron_fixed },
     { .type = "gpt_oss", .names = &mr_names_gpt_oss, .kv_heads = 8, .eps = 1e-5, .theta = 150000, .head_dim = 64,
       .window = 128, .rope = &gpt_oss_rope,
       .experts = "num_local_experts", .experts_too = "num_experts", .expert_count = 128, .experts_per_token = 4,

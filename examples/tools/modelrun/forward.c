@@ -30,8 +30,8 @@ bool mr_run_start(mr_run *run, mr_model *model, const mr_setting *setting, int c
     *run = (mr_run){ .model = model, .setting = *setting, .caches = caches, .capacity = capacity };
     run->ops = setting->reference ? &mr_reference_ops : &mr_engine_ops;
     if (setting->tp > 1) {
-        bool dense = !c->experts;
-        for (int64_t i = 0; i < c->layers; i++) dense |= c->experts && !c->sparse[i];
+        bool dense = false;
+        for (int64_t i = 0; i < c->layers; i++) dense |= !c->bare[i] && !c->sparse[i];
         const int64_t state = mr_size_of(c, MR_STATE_INNER);
         if (!split(run, "width of all heads", c->heads * c->value_dim, why) ||
             (state && !split(run, "width of all states' heads", state, why)) ||
@@ -172,16 +172,25 @@ static void add_branch(mr_run *run, const mr_weight *after, float *h, float *y, 
     add(run, h, y, n);
 }
 
-static void forward_layer(mr_run *run, int64_t i, const mr_span *span, int spans, int64_t rows, float *h)
+static void mix_tokens(mr_run *run, int64_t i, const mr_span *span, int spans, int64_t rows, float *h)
+{
+    const mr_config *c = &run->model->config;
+    mr_layer *l = &run->model->layer[i];
+    float *x = mr_floats(rows * c->hidden), *y = mr_floats(rows * c->hidden);
+    mr_norm(run, &l->w[MR_NORM_1], &l->bias[MR_NORM_1], c->eps, h, rows, x);
+    (c->mixer[i] == MR_RECURS ? mr_recur : mr_attention)(run, i, x, span, spans, rows, y);
+    add_branch(run, &l->w[MR_NORM_1_AFTER], h, y, rows);
+    free(x);
+    free(y);
+}
+
+static void mix_channels(mr_run *run, int64_t i, int64_t rows, float *h)
 {
     const mr_config *c = &run->model->config;
     mr_layer *l = &run->model->layer[i];
     float *x = mr_floats(rows * c->hidden), *y = mr_floats(rows * c->hidden);
     mr_weight *w[3] = { &l->w[MR_GATE], &l->w[MR_UP], &l->w[MR_DOWN] };
     const mr_weight *bias[3] = { &l->bias[MR_GATE], &l->bias[MR_UP], &l->bias[MR_DOWN] };
-    mr_norm(run, &l->w[MR_NORM_1], &l->bias[MR_NORM_1], c->eps, h, rows, x);
-    (c->mixer[i] == MR_RECURS ? mr_recur : mr_attention)(run, i, x, span, spans, rows, y);
-    add_branch(run, &l->w[MR_NORM_1_AFTER], h, y, rows);
     mr_norm(run, &l->w[MR_NORM_2], &l->bias[MR_NORM_2], c->eps, h, rows, x);
     if (c->sparse[i])
         mr_mixture(run, l, x, rows, y);
@@ -199,7 +208,8 @@ void mr_forward(mr_run *run, const int32_t *token, const mr_span *span, int span
     float *h = mr_floats(rows * c->hidden);
     embed(run, token, span, spans, h);
     for (int64_t i = 0; i < c->layers; i++) {
-        forward_layer(run, i, span, spans, rows, h);
+        if (c->mixer[i] != MR_NO_MIXER) mix_tokens(run, i, span, spans, rows, h);
+        if (!c->bare[i]) mix_channels(run, i, rows, h);
         if (run->seen) run->seen(run->user, i, h, rows);
         if (!run->keep) free_layer(run, i);
     }

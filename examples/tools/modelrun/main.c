@@ -80,8 +80,8 @@ static const char summary[] =
     "Runs a language model on the CPU with the arithmetic of Trainium's engines, in many settings, and says for each\n"
     "what it loses against binary32: perplexity, KL, agreement, and the SQNR after each layer. FOLDER is as Hugging\n"
     "Face has it: config.json and safetensors, of the families llama, llama4, mistral, ministral3, mixtral, qwen2,\n"
-    "qwen3, qwen2_moe, qwen3_moe, qwen3_next, deepseek_v3, kimi_k2, glm4_moe, minimax_m2, phi3, gemma3, gpt_oss and\n"
-    "gpt2, in BF16, F16, F32, FP8 with scales, or MXFP4.";
+    "qwen3, qwen2_moe, qwen3_moe, qwen3_next, deepseek_v3, kimi_k2, glm4_moe, minimax_m2, phi3, gemma3, nemotron_h,\n"
+    "gpt_oss and gpt2, in BF16, F16, F32, FP8 with scales, or MXFP4.";
 
 static const char notes[] =
     "examples:\n"

@@ -47,8 +47,10 @@ void mr_perceptron(mr_run *run, mr_weight *w[3], const mr_weight *bias[3], const
     if (w[0]->tensor) {
         mr_linear(run, w[0], bias[0], x, rows, gate);
         gated(run, gate, up, n);
-    } else
+    } else {
         mr_apply(run, run->model->config.act, up, n);
+        if (run->model->config.squared) mr_multiply(run, up, up, n);
+    }
     mr_linear_split(run, w[2], bias[2], w[0]->tensor ? gate : up, rows, y);
     free(gate);
     free(up);

@@ -219,7 +219,7 @@ static bool named_experts(const finder *f, mr_layer *l)
                       "holds all experts, which is read of gpt_oss and llama4 alone: nothing says which of its axes "
                       "and halves are which; a tensor for each expert is read");
     for (int64_t e = 0; e < c->experts; e++)
-        for (int i = 0; i < 3; i++) {
+        for (int i = f->expert[0] ? 0 : 1; i < 3; i++) {
             snprintf(name, sizeof name, "%s.experts.%lld.%s", f->home, (long long)e, f->expert[i]);
             const int64_t out = i == 2 ? c->hidden : c->moe_intermediate, in = i == 2 ? c->moe_intermediate : c->hidden;
             if (!matrix(f, name, out, in, &l->expert[3 * e + i])) return false;
@@ -301,6 +301,7 @@ static bool is_joint(const finder *f)
 {
     char name[NAME], text[NAME];
     const mr_joint how = f->m->config.family->names->joint;
+    if (how == MR_ONE_BY_ONE) return false;
     snprintf(name, sizeof name, "%s.experts.0.%s", f->home, f->expert[0]);
     const bool named = find_codes(f, name, ".weight") >= 0 || look_for(f, name, ".weight", text);
     return how == MR_TURNS || (how == MR_HALVES && !named);
@@ -342,9 +343,10 @@ static bool find_layer(finder *f, mr_layer *l, int64_t i)
     const bool sparse = c->sparse[i];
     f->home = names->home;
     if (sparse) find_home(f);
-    if (!find_parts(f, c->mixer[i] == MR_RECURS ? names->recurrent : names->attention, l) ||
-        !find_parts(f, sparse ? names->sparse : names->dense, l))
+    if (c->mixer[i] != MR_NO_MIXER && !find_parts(f, c->mixer[i] == MR_RECURS ? names->recurrent : names->attention, l))
         return false;
+    if (c->bare[i]) return true;
+    if (!find_parts(f, sparse ? names->sparse : names->dense, l)) return false;
     l->w[MR_ROUTER].plain = l->w[MR_SHARED_SWITCH].plain = true;
     return !sparse || experts(f, l);
 }

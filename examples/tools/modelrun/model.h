@@ -41,6 +41,7 @@ enum {
     MR_SU = 16777216,    /* longrope is also called su and yarn */
     MR_GEMMA = 33554432, /* embeddings times sqrt(hidden), query_pre_attn_scalar, hidden_activation */
     MR_DELTA = 67108864, /* linear_attention: the gated delta rule, in all but one of full_attention_interval layers */
+    MR_NEMOTRON = 268435456,   /* a layer attends, keeps a state or has a perceptron: hybrid_override_pattern */
     MR_GATED_HEADS = 134217728 /* what heads mix is multiplied by sigmoids, whose arguments come with the queries */
 };
 
@@ -116,12 +117,13 @@ enum {
     MR_KV_DOWN, /* to a latent, and dimensions of the keys that turn */
     MR_KV_DOWN_NORM,
     MR_KV_UP,       /* for each head: dimensions of its keys that do not turn, its values */
-    MR_STATE_IN,    /* queries, keys, values and a gate, group by group */
+    MR_STATE_IN,    /* queries, keys, values and a gate, group by group; or a gate, values, keys, queries, steps */
     MR_STATE_RATES, /* how much each head takes in and forgets, group by group */
     MR_STATE_CONV,
     MR_STATE_DECAY,
     MR_STATE_STEP,
     MR_STATE_NORM,
+    MR_STATE_SKIP, /* how much of a value comes out at once */
     MR_GATE,
     MR_UP,
     MR_DOWN,
@@ -173,7 +175,15 @@ typedef enum mr_size {
     MR_SIZES
 } mr_size;
 
-typedef enum mr_biased { MR_NO_BIAS, MR_QKV_BIAS, MR_O_BIAS, MR_MLP_BIAS, MR_ALWAYS_BIAS } mr_biased;
+typedef enum mr_biased {
+    MR_NO_BIAS,
+    MR_QKV_BIAS,
+    MR_O_BIAS,
+    MR_MLP_BIAS,
+    MR_STATE_BIAS,
+    MR_CONV_BIAS,
+    MR_ALWAYS_BIAS
+} mr_biased;
 
 /* One weight of a layer; of size 0 it is not there. Neighbours of one name are one tensor, one below the other. A name
  * that begins with a dot comes after the perceptron's. */
@@ -192,7 +202,7 @@ typedef struct mr_names {
     const char *layers, *embed, *places, *norm;
     const char *home; /* of the perceptron */
     const mr_part *attention, *recurrent, *dense, *sparse;
-    const char *const *expert; /* gate, up, down */
+    const char *const *expert; /* gate, up, down; no gate: NULL */
     mr_joint joint;            /* all experts in one tensor, gates and ups by turns, or one half and the other */
     bool turned;               /* a layer's matrices are [in, out] */
     bool norm_bias;            /* the last norm has one */
@@ -200,7 +210,7 @@ typedef struct mr_names {
 
 extern const mr_names mr_names_usual, mr_names_plain, mr_names_gpt2, mr_names_gpt_oss, mr_names_mixtral,
     mr_names_qwen_moe, mr_names_deepseek, mr_names_glm_moe, mr_names_phi3, mr_names_gemma3, mr_names_llama4,
-    mr_names_minimax, mr_names_qwen3_next;
+    mr_names_minimax, mr_names_qwen3_next, mr_names_nemotron_h;
 
 int64_t mr_size_of(const mr_config *c, mr_size size);
 bool mr_has_bias(const mr_config *c, const mr_part *part);

@@ -76,15 +76,18 @@ typedef enum mr_qk_norm { MR_QK_NONE, MR_QK_HEAD, MR_QK_ALL, MR_QK_LENGTH } mr_q
 
 /* A layer's first half that keeps a state instead of keys and values: a convolution along the text, then a rule for
  * each head's matrix [key_dim, value_dim]. */
-typedef enum mr_rule { MR_NO_RULE, MR_DELTA_RULE } mr_rule;
+typedef enum mr_rule { MR_NO_RULE, MR_DELTA_RULE, MR_MAMBA2 } mr_rule;
 
 typedef struct mr_recurrence {
     mr_rule rule;
     int64_t heads, groups, key_dim, value_dim; /* groups of heads have the same keys and queries */
     int64_t width;                             /* of the convolution: tokens, the present one included */
+    bool bias, conv_bias;                      /* of what comes in and goes out; of the convolution */
+    double shortest, longest;                  /* MR_MAMBA2: steps of time are not beyond these */
 } mr_recurrence;
 
-typedef enum mr_mixer { MR_ATTENDS, MR_RECURS } mr_mixer;
+/* What a layer does before its perceptron. */
+typedef enum mr_mixer { MR_ATTENDS, MR_RECURS, MR_NO_MIXER } mr_mixer;
 
 typedef struct mr_config {
     char type[32]; /* model_type */
@@ -113,6 +116,8 @@ typedef struct mr_config {
     bool sparse[MR_LAYERS];    /* this layer has experts */
     mr_recurrence recurrence;
     uint8_t mixer[MR_LAYERS];
+    bool bare[MR_LAYERS]; /* this layer has no perceptron */
+    bool squared;         /* the activation function's results are */
 } mr_config;
 
 /* ---- weights ---- */

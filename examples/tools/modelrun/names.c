@@ -27,7 +27,7 @@ int64_t mr_size_of(const mr_config *c, mr_size size)
         [MR_KV_RANK_TURNED] = c->kv_rank + c->rope_dim,
         [MR_KEYS_VALUES] = c->heads * (plain + c->value_dim),
         [MR_QUERIES_GATES] = 2 * queries,
-        [MR_STATE_INS] = both_keys + 2 * inner,
+        [MR_STATE_INS] = both_keys + 2 * inner + (r->rule == MR_MAMBA2 ? r->heads : 0),
         [MR_STATE_TWICE] = 2 * r->heads,
         [MR_STATE_CHANNELS] = both_keys + inner,
         [MR_STATE_WIDTH] = r->width,
@@ -51,11 +51,11 @@ int64_t mr_size_of(const mr_config *c, mr_size size)
 
 bool mr_has_bias(const mr_config *c, const mr_part *part)
 {
-    const bool has[] = { [MR_NO_BIAS] = false,
-                         [MR_QKV_BIAS] = c->qkv_bias,
-                         [MR_O_BIAS] = c->o_bias,
-                         [MR_MLP_BIAS] = c->mlp_bias,
-                         [MR_ALWAYS_BIAS] = true };
+    const bool has[] = {
+        [MR_NO_BIAS] = false,        [MR_QKV_BIAS] = c->qkv_bias,          [MR_O_BIAS] = c->o_bias,
+        [MR_MLP_BIAS] = c->mlp_bias, [MR_STATE_BIAS] = c->recurrence.bias, [MR_CONV_BIAS] = c->recurrence.conv_bias,
+        [MR_ALWAYS_BIAS] = true
+    };
     return has[part->bias];
 }
 
@@ -168,6 +168,45 @@ static const mr_part delta_rule[] = {
     END,
 };
 
+/* ---- Nemotron-H: one norm and one thing in each layer ---- */
+
+static const mr_part nemotron_attention[] = {
+    NORM(MR_NORM_1, "norm"),
+    MATRIX(MR_Q, "mixer.q_proj", MR_QUERIES, MR_HIDDEN, MR_NO_BIAS),
+    MATRIX(MR_K, "mixer.k_proj", MR_KEYS, MR_HIDDEN, MR_NO_BIAS),
+    MATRIX(MR_V, "mixer.v_proj", MR_KEYS, MR_HIDDEN, MR_NO_BIAS),
+    MATRIX(MR_O, "mixer.o_proj", MR_HIDDEN, MR_MIXED, MR_NO_BIAS),
+    END,
+};
+
+static const mr_part mamba2[] = {
+    NORM(MR_NORM_1, "norm"),
+    MATRIX(MR_STATE_IN, "mixer.in_proj", MR_STATE_INS, MR_HIDDEN, MR_STATE_BIAS),
+    MATRIX(MR_STATE_CONV, "mixer.conv1d", MR_STATE_CHANNELS, MR_STATE_WIDTH, MR_CONV_BIAS),
+    { "mixer.A_log", MR_STATE_DECAY, MR_STATE_HEADS, MR_NO_SIZE, MR_NO_BIAS, "" },
+    { "mixer.D", MR_STATE_SKIP, MR_STATE_HEADS, MR_NO_SIZE, MR_NO_BIAS, "" },
+    { "mixer.dt_bias", MR_STATE_STEP, MR_STATE_HEADS, MR_NO_SIZE, MR_NO_BIAS, "" },
+    { "mixer.norm", MR_STATE_NORM, MR_STATE_INNER, MR_NO_SIZE, MR_NO_BIAS, NULL },
+    MATRIX(MR_O, "mixer.out_proj", MR_HIDDEN, MR_STATE_INNER, MR_STATE_BIAS),
+    END,
+};
+
+static const mr_part nemotron_dense[] = {
+    NORM(MR_NORM_2, "norm"),
+    MATRIX(MR_UP, ".up_proj", MR_INNER, MR_HIDDEN, MR_MLP_BIAS),
+    MATRIX(MR_DOWN, ".down_proj", MR_HIDDEN, MR_INNER, MR_MLP_BIAS),
+    END,
+};
+
+static const mr_part nemotron_sparse[] = {
+    NORM(MR_NORM_2, "norm"),
+    MATRIX(MR_ROUTER, ".gate", MR_EXPERTS, MR_HIDDEN, MR_NO_BIAS),
+    { ".gate.e_score_correction_bias", MR_CORRECTION, MR_EXPERTS_CORRECTED, MR_NO_SIZE, MR_NO_BIAS, "" },
+    MATRIX(MR_SHARED_UP, ".shared_experts.up_proj", MR_SHARED_INNER, MR_HIDDEN, MR_NO_BIAS),
+    MATRIX(MR_SHARED_DOWN, ".shared_experts.down_proj", MR_HIDDEN, MR_SHARED_INNER, MR_NO_BIAS),
+    END,
+};
+
 /* ---- perceptrons ---- */
 
 static const mr_part gated[] = {
@@ -240,6 +279,7 @@ static const mr_part gpt_oss_sparse[] = {
 /* ---- families ---- */
 
 static const char *const three[] = { "gate_proj", "up_proj", "down_proj" };
+static const char *const two[] = { NULL, "up_proj", "down_proj" };
 static const char *const numbered[] = { "w1", "w3", "w2" };
 
 /* Base models have no "model.", and multi-modal ones have more. */
@@ -279,6 +319,19 @@ const mr_names mr_names_qwen3_next = { .prefix = usual_prefix,
                                        .dense = gated,
                                        .sparse = qwen_sparse,
                                        .expert = three };
+
+static const char *const nemotron_prefix[] = { "backbone.", "model.", "", NULL };
+
+const mr_names mr_names_nemotron_h = { .prefix = nemotron_prefix,
+                                       .layers = "layers",
+                                       .embed = "embeddings",
+                                       .norm = "norm_f",
+                                       .home = "mixer",
+                                       .attention = nemotron_attention,
+                                       .recurrent = mamba2,
+                                       .dense = nemotron_dense,
+                                       .sparse = nemotron_sparse,
+                                       .expert = two };
 
 const mr_names mr_names_gpt2 = { .prefix = gpt2_prefix,
                                  .layers = "h",

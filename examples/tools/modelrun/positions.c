@@ -233,7 +233,7 @@ static void read_unturned(hf_reader *r, mr_config *c)
 
 void mr_read_positions(hf_reader *r, mr_config *c)
 {
-    if (mr_is(c, MR_GPT2 | MR_PLACES)) return;
+    if (mr_is(c, MR_GPT2 | MR_PLACES | MR_NEMOTRON)) return; /* nothing turns */
     refuse_turned(r, c);
     if (mr_is(c, MR_WINDOW_PATTERN))
         read_two_rules(r, c);

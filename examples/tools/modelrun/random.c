@@ -71,7 +71,7 @@ static void add_experts(list *l, const mr_config *c, const char *home)
         return;
     }
     for (int64_t e = 0; e < c->experts; e++)
-        for (int i = 0; i < 3; i++)
+        for (int i = c->family->names->expert[0] ? 0 : 1; i < 3; i++)
             add(l, 2, i == 2 ? c->hidden : c->moe_intermediate, i == 2 ? c->moe_intermediate : c->hidden,
                 "%s.experts.%lld.%s.weight", home, (long long)e, c->family->names->expert[i]);
 }
@@ -104,7 +104,9 @@ static void add_layer(list *l, const mr_config *c, const char *base, int64_t i)
     const mr_names *names = c->family->names;
     char home[NAME];
     snprintf(home, sizeof home, "%s%s", base, names->home);
-    add_parts(l, c, c->mixer[i] == MR_RECURS ? names->recurrent : names->attention, base, home);
+    if (c->mixer[i] != MR_NO_MIXER)
+        add_parts(l, c, c->mixer[i] == MR_RECURS ? names->recurrent : names->attention, base, home);
+    if (c->bare[i]) return;
     add_parts(l, c, sparse ? names->sparse : names->dense, base, home);
     if (sparse) add_experts(l, c, home);
 }

@@ -1,6 +1,6 @@
 # Families of modelrun that are no plain decoders, in float64 with NumPy alone: deepseek_v3, kimi_k2, glm4_moe, phi3,
-# gemma3, llama4, minimax_m2, ministral3, qwen3_next. From the papers and from what transformers documents. Read by
-# modelrun.py.
+# gemma3, llama4, minimax_m2, ministral3, qwen3_next, nemotron_h. From the papers and from what transformers documents.
+# Read by modelrun.py.
 import math
 
 import numpy as np
@@ -80,7 +80,8 @@ class Layer:
         return self.linear(m.ACT[act](self.linear(x, g)) * self.linear(x, u), d)
 
 
-def deepseek_experts(c, layer, x, correction, home='mlp.', names=('gate_proj', 'up_proj', 'down_proj')):
+def deepseek_experts(c, layer, x, correction, home='mlp.', names=('gate_proj', 'up_proj', 'down_proj'), run=None):
+    run = run or (lambda x, at: layer.gated(x, at, names=names))
     groups, kept = c.get('n_group', 1), c.get('topk_group', 1)
     y = np.zeros_like(x)
     score = m.sigmoid(layer.linear(x, home + 'gate'))
@@ -92,7 +93,7 @@ def deepseek_experts(c, layer, x, correction, home='mlp.', names=('gate_proj', '
         best = np.argsort(choice.ravel())[::-1][:c['num_experts_per_tok']]
         share = s[best] / s[best].sum() if c.get('norm_topk_prob', True) else s[best]
         for e, by in zip(best, share * c.get('routed_scaling_factor', 1.0)):
-            y[t] += by * layer.gated(x[t:t + 1], f'{home}experts.{e}.', names=names)[0]
+            y[t] += by * run(x[t:t + 1], f'{home}experts.{e}.')[0]
     return y
 
 
@@ -235,10 +236,7 @@ def delta_rule(c, layer, x):
     q, k, v, z = np.split(parts, [n, 2 * n, 2 * n + each * wide], -1)
     b, a = np.split(layer.linear(x, at + 'in_proj_ba').reshape(T, G, -1), 2, -1)
     mixed = np.concatenate([p.reshape(T, -1) for p in (q, k, v)], -1)
-    kernel = layer[at + 'conv1d.weight'][:, 0]
-    padded = np.concatenate([np.zeros((kernel.shape[1] - 1, mixed.shape[1])), mixed])
-    mixed = m.ACT['silu'](sum(padded[j:j + T] * kernel[:, j] for j in range(kernel.shape[1])))
-    q, k, v = np.split(mixed, [G * n, 2 * G * n], -1)
+    q, k, v = np.split(convolve(mixed, layer, at + 'conv1d'), [G * n, 2 * G * n], -1)
     q, k = (np.repeat(p.reshape(T, G, n), each, 1) for p in (q, k))
     q, k = (p / np.sqrt((p * p).sum(-1, keepdims=True) + 1e-6) for p in (q, k))
     v, z, a, b = v.reshape(T, H, wide), z.reshape(T, H, wide), a.reshape(T, H), m.sigmoid(b.reshape(T, H))
@@ -284,9 +282,62 @@ def qwen3_next(c, layer, x, i):
     return x + (layer.gated(h, 'mlp.') if i in c.get('mlp_only_layers', ()) else qwen_experts(c, layer, h))
 
 
+def convolve(x, layer, name):
+    kernel = layer[name + '.weight'][:, 0]
+    padded = np.concatenate([np.zeros((kernel.shape[1] - 1, x.shape[1])), x])
+    y = sum(padded[j:j + len(x)] * kernel[:, j] for j in range(kernel.shape[1]))
+    return m.ACT['silu'](y + (layer[name + '.bias'] if layer.has(name + '.bias') else 0))
+
+
+def mamba2(c, layer, x):
+    T, H, P, N, G = len(x), *(c[k] for k in ('mamba_num_heads', 'mamba_head_dim', 'ssm_state_size', 'n_groups'))
+    gate, mixed, dt = np.split(layer.linear(x, 'mixer.in_proj'), [H * P, 2 * H * P + 2 * G * N], -1)
+    value, B, C = np.split(convolve(mixed, layer, 'mixer.conv1d'), [H * P, H * P + G * N], -1)
+    value, (B, C) = value.reshape(T, H, P), (np.repeat(p.reshape(T, G, N), H // G, 1) for p in (B, C))
+    low, high = (float(x) for x in c.get('time_step_limit', (0, 'inf')))
+    dt = np.clip(np.log1p(np.exp(dt + layer['mixer.dt_bias'])), low, high)
+    state, out = np.zeros((H, P, N)), np.zeros((T, H, P))
+    for t in range(T):
+        state *= np.exp(-np.exp(layer['mixer.A_log']) * dt[t])[:, None, None]
+        state += (dt[t][:, None] * value[t])[:, :, None] * B[t][:, None]
+        out[t] = np.einsum('hpn,hn->hp', state, C[t]) + layer['mixer.D'][:, None] * value[t]
+    y = (out.reshape(T, -1) * m.ACT['silu'](gate)).reshape(T, G, -1)
+    y = y / np.sqrt((y * y).mean(-1, keepdims=True) + c['layer_norm_epsilon'])
+    return layer.linear(y.reshape(T, -1) * layer['mixer.norm.weight'], 'mixer.out_proj')
+
+
+def kinds(c):
+    named = dict(mamba='M', linear_attention='M', attention='*', full_attention='*', mlp='-', moe='E')
+    return c.get('hybrid_override_pattern') or ''.join(named[t] for t in c['layers_block_type'])
+
+
+def squared(layer, x, home):
+    return layer.linear(np.maximum(layer.linear(x, home + 'up_proj'), 0)**2, home + 'down_proj')
+
+
+def nemotron_attention(c, layer, x):
+    q, k, v = (layer.heads(x, f'mixer.{p}_proj', c['head_dim']) for p in 'qkv')
+    return layer.linear(attend(q, k, v, c['head_dim']**-0.5, causal(len(x))), 'mixer.o_proj')
+
+
+def nemotron_experts(c, layer, x):
+    own = dict(c, n_group=c.get('n_group', 1), topk_group=c.get('topk_group', 1))
+    y = deepseek_experts(own, layer, x, 'mixer.gate.e_score_correction_bias', 'mixer.',
+                         run=lambda x, home: squared(layer, x, home))
+    return y + squared(layer, x, 'mixer.shared_experts.')
+
+
+def nemotron(c, layer, x, i):
+    h = layer.norm(x, 'norm', c['layer_norm_epsilon'])
+    kind = kinds(c)[i]
+    if kind == '-':
+        return x + squared(layer, h, 'mixer.')
+    return x + {'M': mamba2, '*': nemotron_attention, 'E': nemotron_experts}[kind](c, layer, h)
+
+
 FAMILY = {'deepseek_v3': deepseek, 'kimi_k2': deepseek, 'glm4_moe': glm, 'minimax_m2': minimax, 'phi3': phi3,
           'gemma3_text': gemma3, 'llama4_text': llama4, 'ministral3': ministral3,
-          'qwen3_next': qwen3_next}
+          'qwen3_next': qwen3_next, 'nemotron_h': nemotron}
 ONE_MORE = ('gemma3_text', 'qwen3_next')  # norms multiply by 1 + weight
 
 
@@ -294,12 +345,15 @@ def logits(c, w, tokens):
     outer = 'language_model.' if 'language_model.model.norm.weight' in w else ''
     c = c.get('text_config', c)
     plus = 1.0 if c['model_type'] in ONE_MORE else 0.0
-    pre = outer + 'model.'
-    x = w[pre + 'embed_tokens.weight'][tokens]
+    nemotron_h = c['model_type'] == 'nemotron_h'
+    pre = 'backbone.' if nemotron_h else outer + 'model.'
+    x = w[pre + ('embeddings.weight' if nemotron_h else 'embed_tokens.weight')][tokens]
     if c['model_type'] == 'gemma3_text':
         x = x * math.sqrt(c['hidden_size'])
     for i in range(c['num_hidden_layers']):
         x = FAMILY[c['model_type']](c, Layer(w, f'{pre}layers.{i}.', c), x, i)
+    if nemotron_h:
+        return m.rms(x, w[pre + 'norm_f.weight'], c['layer_norm_epsilon']) @ w['lm_head.weight'].T
     x = m.rms(x, w[pre + 'norm.weight'] + plus, c['rms_norm_eps'])
     head = outer + 'lm_head.weight'
     return x @ w[head if head in w else pre + 'embed_tokens.weight'].T
@@ -358,7 +412,15 @@ CASES = {
 QWEN3_NEXT = dict(model_type='qwen3_next', head_dim=16, partial_rotary_factor=0.25, linear_num_value_heads=4,
                   linear_num_key_heads=2, linear_key_head_dim=8, linear_value_head_dim=16, linear_conv_kernel_dim=4,
                   num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=20)
+NEMOTRON = dict(model_type='nemotron_h', head_dim=16, mamba_num_heads=6, mamba_head_dim=8, ssm_state_size=10,
+                n_groups=2, conv_kernel=4, mlp_hidden_act='relu2', layer_norm_epsilon=1e-5)
 CASES.update({
+    'nemotron': dict(hybrid_override_pattern='M-*EM', num_hidden_layers=5, n_routed_experts=6, num_experts_per_tok=2,
+                     moe_intermediate_size=24, moe_shared_expert_intermediate_size=20, routed_scaling_factor=2.5,
+                     n_group=2, topk_group=1, time_step_limit=[0.1, math.inf], **NEMOTRON),
+    'nemotron_blocks': dict(layers_block_type=['linear_attention', 'mamba', 'attention', 'mlp'], num_hidden_layers=4,
+                            use_bias=True, use_conv_bias=False, mlp_bias=True, kind='F32',
+                            **dict(NEMOTRON, n_groups=3, time_step_limit=[0.25, 1.5])),
     'qwen3_next': dict(num_hidden_layers=4, mlp_only_layers=[1], **QWEN3_NEXT),
     'qwen3_next_types': dict(kind='F32', layer_types=['full_attention', 'linear_attention'], norm_topk_prob=False,
                              attention_bias=True, **dict(QWEN3_NEXT, linear_num_key_heads=4, linear_conv_kernel_dim=3)),
@@ -468,10 +530,57 @@ def put_layer(c, w, at, i, named):
         gated(home, c.get('intermediate_size_mlp', c['intermediate_size']))
 
 
+def put_nemotron(c, w, at, kind):
+    hidden, wide = c['hidden_size'], c['num_attention_heads'] * c['head_dim']
+    H, P, N, G = (c[k] for k in ('mamba_num_heads', 'mamba_head_dim', 'ssm_state_size', 'n_groups'))
+
+    def linear(name, rows, columns, bias=False):
+        w.matrix(f'{at}mixer.{name}.weight', rows, columns)
+        if bias:
+            w.vector(f'{at}mixer.{name}.bias', rows)
+
+    w.vector(at + 'norm.weight', hidden, 1)
+    if kind == 'M':
+        channels = H * P + 2 * G * N
+        linear('in_proj', H * P + channels + H, hidden, c.get('use_bias', False))
+        w.matrix(at + 'mixer.conv1d.weight', channels, 1, c['conv_kernel'], scale=0.6)
+        if c.get('use_conv_bias', True):
+            w.vector(at + 'mixer.conv1d.bias', channels)
+        for name in ('A_log', 'D', 'dt_bias'):
+            w.vector(f'{at}mixer.{name}', H)
+        w.vector(at + 'mixer.norm.weight', H * P, 1)
+        linear('out_proj', hidden, H * P, c.get('use_bias', False))
+    elif kind == '*':
+        for p, rows in (('q', wide), ('k', c['num_key_value_heads'] * 16), ('v', c['num_key_value_heads'] * 16)):
+            linear(p + '_proj', rows, hidden)
+        linear('o_proj', hidden, wide)
+    elif kind == '-':
+        linear('up_proj', c['intermediate_size'], hidden, c.get('mlp_bias', False))
+        linear('down_proj', hidden, c['intermediate_size'], c.get('mlp_bias', False))
+    else:
+        linear('gate', c['n_routed_experts'], hidden)
+        w.vector(at + 'mixer.gate.e_score_correction_bias', c['n_routed_experts'])
+        homes = [(f'experts.{e}.', c['moe_intermediate_size']) for e in range(c['n_routed_experts'])]
+        for home, rows in homes + [('shared_experts.', c['moe_shared_expert_intermediate_size'])]:
+            linear(home + 'up_proj', rows, hidden)
+            linear(home + 'down_proj', hidden, rows)
+
+
+def make_nemotron(w, c):
+    w.matrix('backbone.embeddings.weight', m.VOCAB, c['hidden_size'], scale=1)
+    for i, kind in enumerate(kinds(c)):
+        put_nemotron(c, w, f'backbone.layers.{i}.', kind)
+    w.vector('backbone.norm_f.weight', c['hidden_size'], 1)
+    w.matrix('lm_head.weight', m.VOCAB, c['hidden_size'])
+    return c
+
+
 def make(w, own):
     """The configuration, as its file has it, of a case whose fields are `own`; weights go to w."""
     outer, named = own.pop('outer', None), own.pop('named', False)
     c = dict(BASE, **own)
+    if c['model_type'] == 'nemotron_h':
+        return make_nemotron(w, c)
     pre = 'language_model.model.' if outer else 'model.'
     w.matrix(pre + 'embed_tokens.weight', m.VOCAB, c['hidden_size'], scale=0.3 if outer == 'gemma3' else 1)
     for i in range(c['num_hidden_layers']):
