@@ -164,6 +164,11 @@ edited llama partial_rotary_factor 0.5
 refuses "bad/config.json: its 'partial_rotary_factor' is not 1, and heads that turn in part are not supported" \
     bad --tokens llama/tokens.txt
 
+# a text that does not say what it is, inside of a model that does
+edited gemma3 model_type null
+works bad --tokens gemma3/tokens.txt --logits named.npy
+cmp -s named.npy gemma3/reference.npy || fail "gemma3's text is not gemma3_text"
+
 # FAMILY FIELD JSON SENTENCE: that field alone is wrong
 field() {
     edited "$1" "$2" "$3"

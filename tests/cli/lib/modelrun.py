@@ -265,7 +265,7 @@ def make(case):
                  activation_function="gelu_new", **own)
         make_gpt2(c, w, "transformer." if prefix is None else prefix)
     elif own["model_type"] in modelrun_more.FAMILY:
-        c = modelrun_more.make(w, own)
+        c = modelrun_more.make(w, own, fp8)
     else:
         c = {k: v for k, v in dict(BASE, **own).items() if v is not None or k == "sliding_window"}
         make_usual(c, w, "model." if prefix is None else prefix, fp8, mxfp4)

@@ -157,8 +157,13 @@ def minimax(c, layer, x, _):
     return x + deepseek_experts(c, layer, h, home + 'e_score_correction_bias', home, ('w1', 'w3', 'w2'))
 
 
+# What the class takes where a file has nothing.
+MINISTRAL3 = dict(rope_type='yarn', rope_theta=1e6, factor=16.0, original_max_position_embeddings=16384, beta_fast=32.0,
+                  beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.1)
+
+
 def ministral3(c, layer, x, _):
-    rope = c['rope_parameters']
+    rope = c.get('rope_parameters', MINISTRAL3)
     grow = 1 + rope['llama_4_scaling_beta'] * np.log(
         1 + np.floor(np.arange(len(x)) / rope['original_max_position_embeddings']))
     h = layer.norm(x, 'input_layernorm')
@@ -377,7 +382,7 @@ CASES = {
                      moe_layer_freq=1, **DEEPSEEK),
     'deepseek_plain': dict(model_type='deepseek_v3', kind='F32', rope_interleave=False, attention_bias=True,
                            **dict(DEEPSEEK, q_lora_rank=None, norm_topk_prob=False, n_shared_experts=0)),
-    'kimi': dict(model_type='kimi_k2', rope_scaling=dict(YARN, mscale_all_dim=0.7, factor=64), rope_theta=50000.0,
+    'kimi': dict(fp8='block', model_type='kimi_k2', rope_scaling=dict(YARN, mscale_all_dim=0.7, factor=64), rope_theta=50000.0,
                  **dict(DEEPSEEK, n_group=1, topk_group=1)),
     'glm': dict(model_type='glm4_moe', head_dim=16, partial_rotary_factor=0.5, attention_bias=True, use_qk_norm=True,
                 n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=24, n_shared_experts=1,
@@ -388,8 +393,9 @@ CASES = {
     'ministral3': dict(model_type='ministral3', head_dim=16, sliding_window=9, rope_parameters=dict(
         rope_type='yarn', rope_theta=1e6, factor=4.0, original_max_position_embeddings=8, beta_fast=32.0, beta_slow=1.0,
         mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.4)),
+    'ministral3_usual': dict(model_type='ministral3', head_dim=16),
     'phi3': dict(model_type='phi3', sliding_window=11),
-    'phi3_short': dict(model_type='phi3', rope_scaling=dict(type='su', **LONG), original_max_position_embeddings=32),
+    'phi3_short': dict(fp8='channel', model_type='phi3', rope_scaling=dict(type='su', **LONG), original_max_position_embeddings=32),
     'phi3_long': dict(model_type='phi3', hidden_size=64, rope_scaling=dict(type='longrope', **LONG),
                       original_max_position_embeddings=16, partial_rotary_factor=0.75, tie_word_embeddings=True),
     'gemma3': dict(outer='gemma3', model_type='gemma3_text', num_hidden_layers=3, head_dim=16, sliding_window=5,
@@ -500,11 +506,14 @@ def is_sparse(c, i):
     return c['model_type'] == 'minimax_m2' or i >= c.get('first_k_dense_replace', c['num_hidden_layers'])
 
 
-def put_layer(c, w, at, i, named):
+def put_layer(c, w, at, i, named, fp8):
     kind, hidden = c['model_type'], c['hidden_size']
 
     def linear(name, rows, columns, bias=False):
-        w.matrix(name + '.weight', rows, columns)
+        if fp8 and not name.endswith('mlp.gate'):
+            w.fp8(name, rows, columns, fp8)
+        else:
+            w.matrix(name + '.weight', rows, columns)
         if bias:
             w.vector(name + '.bias', rows)
 
@@ -575,16 +584,18 @@ def make_nemotron(w, c):
     return c
 
 
-def make(w, own):
+def make(w, own, fp8):
     """The configuration, as its file has it, of a case whose fields are `own`; weights go to w."""
     outer, named = own.pop('outer', None), own.pop('named', False)
     c = dict(BASE, **own)
+    if fp8 == 'block':
+        c['quantization_config'] = dict(quant_method='fp8', weight_block_size=[128, 128])
     if c['model_type'] == 'nemotron_h':
         return make_nemotron(w, c)
     pre = 'language_model.model.' if outer else 'model.'
     w.matrix(pre + 'embed_tokens.weight', m.VOCAB, c['hidden_size'], scale=0.3 if outer == 'gemma3' else 1)
     for i in range(c['num_hidden_layers']):
-        put_layer(c, w, f'{pre}layers.{i}.', i, named)
+        put_layer(c, w, f'{pre}layers.{i}.', i, named, fp8)
     w.vector(pre + 'norm.weight', c['hidden_size'], 0 if c['model_type'] in ONE_MORE else 1)
     if not c['tie_word_embeddings']:
         w.matrix(('language_model.' if outer else '') + 'lm_head.weight', m.VOCAB, c['hidden_size'])
