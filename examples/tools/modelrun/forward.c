@@ -32,7 +32,10 @@ bool mr_run_start(mr_run *run, mr_model *model, const mr_setting *setting, int c
     const int64_t half = c->head_dim / 2;
     *run = (mr_run){ .model = model, .setting = *setting, .caches = caches, .capacity = capacity };
     run->ops = setting->reference ? &mr_reference_ops : &mr_engine_ops;
-    if (setting->tp > 1) {
+    if (setting->split_outputs && c->hidden % setting->tp)
+        return app_fail(why, "%s: tp=%d: the hidden size of this model, %lld, does not divide into parts of one size",
+                        setting->name, setting->tp, (long long)c->hidden);
+    if (setting->tp > 1 && !setting->split_outputs) {
         bool dense = !c->experts;
         for (int64_t i = 0; i < c->layers; i++) dense |= c->experts && !c->sparse[i];
         if (!split(run, "width of all heads", c->heads * c->head_dim, why) ||
@@ -95,6 +98,7 @@ static void norm(mr_run *run, const mr_weight *weight, const mr_weight *bias, co
         run->ops->layer_norm(run, x, w, w + n, rows, n, y);
     else
         run->ops->rms_norm(run, x, w, rows, n, y);
+    mr_see(run, (mr_made){ .op = MR_OP_NORM, .of = weight, .x = y, .rows = rows, .columns = n });
     free(w);
 }
 
@@ -112,8 +116,8 @@ static void multiply(mr_run *run, float *x, const float *y, int64_t n)
 
 /* ---- positions ---- */
 
-/* x [count, heads, head_dim]: pairs (i, i + half) turn; two products and a sum, each rounded to binary32. */
-static void rotate(mr_run *run, float *x, const mr_span *span, int64_t heads)
+/* x [count, heads, head_dim] of weight w: pairs (i, i + half) turn; two products and a sum, each rounded to binary32. */
+static void rotate(mr_run *run, const mr_weight *w, float *x, const mr_span *span, int64_t heads)
 {
     const int64_t n = run->model->config.head_dim, half = n / 2;
     if (run->model->config.rope.kind == MR_ROPE_NONE) return;
@@ -131,6 +135,8 @@ static void rotate(mr_run *run, float *x, const mr_span *span, int64_t heads)
         }
     }
     mr_round(run, x, span->count * heads * n);
+    mr_see(run,
+           (mr_made){ .op = MR_OP_TURN, .of = w, .x = x, .rows = span->count, .columns = heads * n, .row = span->row });
 }
 
 /* ---- caches ---- */
@@ -155,6 +161,12 @@ static void store(mr_run *run, unsigned char *of, float *x, const mr_span *span,
     const trn_format format = run->setting.reference ? TRN_F32 : run->setting.act;
     trn_error error;
     if (run->setting.kv_fp8) to_fp8(x, span->count * heads * n);
+    mr_see(run, (mr_made){ .op = MR_OP_STORE,
+                           .of = &run->model->layer[layer].w[of == run->cache[span->cache].k ? MR_K : MR_V],
+                           .x = x,
+                           .rows = span->count,
+                           .columns = heads * n,
+                           .row = span->row });
     for (int64_t h = 0; h < heads; h++) {
         unsigned char *to = cached(run, of, layer, h) + (size_t)(span->position * n) * mr_cache_bytes(run);
         trn_tensor from = trn_tensor_2d(TRN_F32, x + h * n, span->count, n);
@@ -183,14 +195,36 @@ static void mask(const attending *a, float *score, int64_t at, int64_t first, in
         if (first + j > at || (window && first + j <= at - window)) score[j] = -INFINITY;
 }
 
+/* The first key that token `position` of a window sees, or the tile's that it lies in: then no key changes its place in
+ * tiles and chains with the token that a block of queries begins with. */
+static int64_t first_key(const mr_run *run, int64_t position, int64_t window)
+{
+    const int64_t from = position + 1 - window, tile = mr_key_tile(&run->setting);
+    if (!window || from <= 0) return 0;
+    return run->setting.keys_aligned ? from - from % tile : from;
+}
+
+static void see_attended(const attending *a, mr_op op, float *x, int64_t head, int64_t t, int64_t count,
+                         int64_t columns, int64_t first)
+{
+    mr_see(a->run, (mr_made){ .op = op,
+                              .of = &a->run->model->layer[a->layer].w[MR_Q],
+                              .x = x,
+                              .rows = a->group * count,
+                              .columns = columns,
+                              .row = a->span->row + t,
+                              .head = head,
+                              .group = a->group,
+                              .first = first });
+}
+
 /* Queries [t, t + count) of all heads that share the keys of `head`. */
 static void attend_some(const attending *a, int64_t head, int64_t t, int64_t count)
 {
     mr_run *run = a->run;
     const mr_config *c = &run->model->config;
     const int64_t n = c->head_dim, rows = a->group * count, end = a->span->position + t + count;
-    const int64_t window = c->window[a->layer], from = end - count + 1 - window, first = window && from > 0 ? from : 0;
-    const int64_t keys = end - first;
+    const int64_t first = first_key(run, end - count, c->window[a->layer]), keys = end - first;
     const size_t skip = (size_t)(first * n) * mr_cache_bytes(run);
     const mr_cache *cache = &run->cache[a->span->cache];
     float *q = floats(rows * n), *score = floats(rows * keys), *sink = a->sinks ? floats(rows) : NULL;
@@ -203,8 +237,11 @@ static void attend_some(const attending *a, int64_t head, int64_t t, int64_t cou
         }
     run->ops->scores(run, q, cached(run, cache->k, a->layer, head) + skip, rows, keys, n, score);
     for (int64_t i = 0; i < rows; i++) mask(a, score + i * keys, a->span->position + t + i % count, first, keys);
+    see_attended(a, MR_OP_SCORES, score, head, t, count, keys, first);
     run->ops->softmax(run, score, sink, scale, rows, keys);
+    see_attended(a, MR_OP_SOFTMAX, score, head, t, count, keys, first);
     run->ops->mix(run, score, cached(run, cache->v, a->layer, head) + skip, rows, keys, n, q);
+    see_attended(a, MR_OP_MIX, q, head, t, count, n, first);
     for (int64_t g = 0; g < a->group; g++)
         for (int64_t i = 0; i < count; i++)
             memcpy(a->out + ((t + i) * c->heads + head * a->group + g) * n, q + (g * count + i) * n,
@@ -251,8 +288,8 @@ static void attention(mr_run *run, int64_t layer, const float *x, const mr_span 
     for (int i = 0; i < spans; i++) {
         const mr_span *s = &span[i];
         const attending a = { run, s, layer, c->heads / c->kv_heads, q + s->row * wide, sinks, out + s->row * wide };
-        rotate(run, q + s->row * wide, s, c->heads);
-        rotate(run, k + s->row * narrow, s, c->kv_heads);
+        rotate(run, &l->w[MR_Q], q + s->row * wide, s, c->heads);
+        rotate(run, &l->w[MR_K], k + s->row * narrow, s, c->kv_heads);
         store(run, run->cache[s->cache].k, k + s->row * narrow, s, layer);
         store(run, run->cache[s->cache].v, v + s->row * narrow, s, layer);
         attend(&a);
@@ -306,6 +343,9 @@ static void perceptron(mr_run *run, mr_weight *w[3], const mr_weight *bias[3], c
         gated(run, gate, up, n);
     } else
         run->ops->function(run, run->model->config.act, up, n);
+    mr_see(run,
+           (mr_made){
+               .op = MR_OP_FUNCTION, .of = w[1], .x = w[0]->tensor ? gate : up, .rows = rows, .columns = w[1]->rows });
     linear_split(run, w[2], bias[2], w[0]->tensor ? gate : up, rows, y);
     free(gate);
     free(up);
@@ -346,6 +386,7 @@ static void route(mr_run *run, mr_layer *l, const float *x, int64_t rows, float 
         mr_round(run, few, k);
         for (int64_t j = 0; j < k; j++) share[i * n + best[j]] = few[j];
     }
+    mr_see(run, (mr_made){ .op = MR_OP_CHOICE, .of = &l->w[MR_ROUTER], .x = share, .rows = rows, .columns = n });
     free(logit);
     free(few);
     free(best);
@@ -366,7 +407,9 @@ static void run_expert(mr_run *run, mr_layer *l, int64_t e, const float *x, cons
     mr_weight *w[3];
     const mr_weight *bias[3];
     for (int i = 0; i < 3; i++) w[i] = &l->expert[3 * e + i], bias[i] = &l->expert_bias[3 * e + i];
+    run->who = who;
     if (count) perceptron(run, w, bias, in, count, out);
+    run->who = NULL;
     for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < n; j++) y[who[i] * n + j] += share[who[i] * c->experts + e] * out[i * n + j];
     for (int i = 0; i < 3 && !run->keep; i++) mr_matrix_free(w[i]);
@@ -400,6 +443,7 @@ static void mixture(mr_run *run, mr_layer *l, const float *x, int64_t rows, floa
     for (int64_t e = 0; e < c->experts; e++) run_expert(run, l, e, x, share, rows, y);
     if (c->shared_intermediate) add_shared(run, l, x, rows, y);
     mr_round(run, y, rows * c->hidden);
+    mr_see(run, (mr_made){ .op = MR_OP_MIXTURE, .of = &l->w[MR_ROUTER], .x = y, .rows = rows, .columns = c->hidden });
     free(share);
 }
 
@@ -430,11 +474,13 @@ void mr_forward(mr_run *run, const int32_t *token, const mr_span *span, int span
     const int64_t n = rows * c->hidden;
     float *h = floats(n), *x = floats(n), *y = floats(n);
     embed(run, token, span, spans, h);
+    mr_see(run, (mr_made){ .op = MR_OP_EMBED, .x = h, .rows = rows, .columns = c->hidden });
     for (int64_t i = 0; i < c->layers; i++) {
         mr_layer *l = &m->layer[i];
         norm(run, &l->norm[0], &l->norm_bias[0], h, rows, x);
         attention(run, i, x, span, spans, rows, y);
         add(run, h, y, n);
+        mr_see(run, (mr_made){ .op = MR_OP_ADD, .of = &l->norm[0], .x = h, .rows = rows, .columns = c->hidden });
         norm(run, &l->norm[1], &l->norm_bias[1], h, rows, x);
         mr_weight *w[3] = { &l->w[MR_GATE], &l->w[MR_UP], &l->w[MR_DOWN] };
         const mr_weight *bias[3] = { &l->bias[MR_GATE], &l->bias[MR_UP], &l->bias[MR_DOWN] };
@@ -443,6 +489,7 @@ void mr_forward(mr_run *run, const int32_t *token, const mr_span *span, int span
         else
             perceptron(run, w, bias, x, rows, y);
         add(run, h, y, n);
+        mr_see(run, (mr_made){ .op = MR_OP_ADD, .of = &l->norm[1], .x = h, .rows = rows, .columns = c->hidden });
         if (run->seen) run->seen(run->user, i, h, rows);
         if (!run->keep) free_layer(run, i);
     }
