@@ -1,8 +1,8 @@
 /* certify_cost.c - what a cure costs: the library's models of collectives and of products, before and after.
  * SPDX-License-Identifier: MIT
  *
- * All times are modelled (trn_collective_cost.h: expected_s; trn_cost.h: time_s), none is measured. A core is one rank,
- * on as few chips as hold them. Messages follow each other.
+ * All times are modelled (trn_collective_cost.h: expected_s, of a step in a compiled graph; trn_cost.h: time_s),
+ * none is measured. A core is one rank, on as few chips as hold them. Messages follow each other.
  */
 #include "certify.h"
 
@@ -34,6 +34,7 @@ static double seconds_of(const asked *q)
     a.count = count;
     a.ranks_per_chip = each;
     if (q->op == TRN_ALL_REDUCE) a.algorithm = q->reduce == MR_REDUCE_ORDERED ? TRN_MESH : TRN_RING;
+    a.in_graph = true;
     a.single_step = q->op == TRN_ALL_REDUCE && q->reduce == MR_REDUCE_ORDERED;
     return count <= net.chips && app_worked(trn_collective_cost(&a, &cost), NULL) ? cost.expected_s : NAN;
 }

@@ -221,12 +221,13 @@ bool mr_watcher_saw(const mr_watcher *w, mr_kind kind) { return w->saw[kind]; }
 /* Signs, a zero now and then, and exponents up to `wide` either way; eight significant bits, as BF16 has, or 24. */
 static float random_of(uint64_t word, int wide, bool full)
 {
-    const uint64_t x = mixed(word), y = mixed(x + UINT64_C(0x9e3779b97f4a7c15));
-    const float sign = x & 1 ? -1.0f : 1.0f;
-    if ((x >> 1) % 32 == 0) return 0 * sign;
-    const int exponent = (int)(y % (uint64_t)(2 * wide + 1)) - wide;
-    const uint32_t significand = (uint32_t)(x >> 40) | 0x800000u;
-    return sign * ldexpf((float)(full ? significand : significand & 0xff0000u), exponent - 23);
+    const uint64_t x = mixed(word);
+    const uint32_t exponent = (uint32_t)((int)((x >> 8 & 0xffff) % (uint64_t)(2 * wide + 1)) - wide + 127);
+    const uint32_t fraction = (uint32_t)(x >> 40) & (full ? 0x7fffffu : 0x7f0000u);
+    const uint32_t bits = ((x >> 1) % 32 ? exponent << 23 | fraction : 0) | (uint32_t)(x & 1) << 31;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
 }
 
 /* Large powers of two, which cancel, and small numbers, of which those are left that were added after they did. */
