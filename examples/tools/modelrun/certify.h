@@ -108,10 +108,10 @@ typedef struct mr_watcher mr_watcher;
 
 mr_watcher *mr_watcher_new(mr_model *model, int64_t tokens);
 void mr_watcher_free(mr_watcher *w);
-/* What is recorded from here on is what all others are held against; recut: but for parts, as those have other depth. */
+/* What is recorded from here on is what others are held against; recut: but for parts, as those have other depth. */
 void mr_watcher_record(mr_watcher *w, mr_numbers numbers, const char *name, bool recut);
-/* The same is compared, from that token on: tally [MR_KINDS]. */
-void mr_watcher_compare(mr_watcher *w, mr_tally *tally, const char *name, int64_t from);
+/* The same is compared: tally [MR_KINDS]. */
+void mr_watcher_compare(mr_watcher *w, mr_tally *tally, const char *name);
 /* The rows of the step that comes: the probe's token that each is, or -1. */
 void mr_watcher_rows(mr_watcher *w, const int64_t *token, int64_t rows);
 void mr_watch(void *watcher, const mr_made *made);

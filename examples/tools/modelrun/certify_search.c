@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 enum {
-    TOKENS = 64,     /* of the probe, unless --context says another number */
-    FINE = 40,       /* a prompt of up to so many tokens is cut at every place */
-    MOST_BATCH = 96, /* more than a message's 64 tokens */
+    TOKENS = 16,     /* of the probe, unless --context says another number */
+    FINE = 20,       /* a prompt of up to so many tokens is cut at every place */
+    MOST_BATCH = 65, /* one more than a message has */
     HEAD_ROWS = 128, /* a step's last rows, whose logits are computed */
     ARRANGEMENTS = 160
 };
@@ -56,11 +56,12 @@ static void add(search *s, arrangement a)
     if (s->count < ARRANGEMENTS && s->dims >> a.dim & 1) s->list[s->count++] = a;
 }
 
+/* As the first of them and as the last; of many that are decoded together only where it is another message. */
 static void add_batches(search *s)
 {
-    static const int64_t alone[] = { 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, MOST_BATCH }, whole[] = { 2, 3 };
+    static const int64_t alone[] = { 2, 3, 4, 5, 6, 8, 16, MR_MESSAGE_ROWS, MOST_BATCH }, whole[] = { 2, 3 };
     for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++)
-        for (int last = 0; last < 2; last++)
+        for (int last = alone[i] == 16; last < 2; last++)
             add(s,
                 (arrangement){ .dim = MR_BATCH, .batch = alone[i], .place = last ? alone[i] - 1 : 0, .decode = true });
     for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
@@ -149,12 +150,13 @@ static void step(search *s, int64_t from, int64_t count, int64_t batch, int64_t 
     mr_logits(&s->run, s->h + skip * c->hidden, last, s->logits);
 }
 
-static void run_one(search *s, const arrangement *a)
+/* Decoding, all but the last token is in the probe's cache already, where the plain arrangement ran before. */
+static void run_one(search *s, const arrangement *a, bool plain)
 {
     const int64_t n = s->tokens;
     if (a->dim == MR_CORES && a->tp) s->run.setting.tp = a->tp;
     if (a->decode) {
-        if (n > 1) step(s, 0, n - 1, 1, 0, 0);
+        if (n > 1 && plain) step(s, 0, n - 1, 1, 0, 0);
         step(s, n - 1, 1, a->batch, a->place, 1);
     } else if (a->cut) {
         step(s, 0, a->cut, 1, 0, 0);
@@ -177,12 +179,12 @@ static void run_group(search *s, const arrangement *plain, mr_numbers numbers, c
         if (!recorded[recut]) {
             if (recut) snprintf(label, sizeof label, "%d core%s", tp, tp == 1 ? "" : "s");
             mr_watcher_record(s->watcher, numbers, recut ? label : name, recut);
-            run_one(s, plain);
+            run_one(s, plain, true);
             recorded[recut] = true;
         }
         name_of(a, label, sizeof label);
-        mr_watcher_compare(s->watcher, s->result->tally[a->dim], label, a->decode ? s->tokens - 1 : 0);
-        run_one(s, a);
+        mr_watcher_compare(s->watcher, s->result->tally[a->dim], label);
+        run_one(s, a, false);
         s->run.setting.tp = tp;
         app_progress("%s: %s, %d of %d", s->run.setting.name, mr_dim_name(a->dim), i + 1, s->count);
     }

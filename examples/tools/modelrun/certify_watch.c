@@ -39,7 +39,6 @@ struct mr_watcher {
     mr_tally *tally;
     const int64_t *token; /* of each row of the step */
     int64_t rows;
-    int64_t from; /* the first token that is compared */
     int64_t arrangement;
 };
 
@@ -199,10 +198,9 @@ void mr_watcher_record(mr_watcher *w, mr_numbers numbers, const char *name, bool
     snprintf(w->plain, sizeof w->plain, "%s", name);
 }
 
-void mr_watcher_compare(mr_watcher *w, mr_tally *tally, const char *name, int64_t from)
+void mr_watcher_compare(mr_watcher *w, mr_tally *tally, const char *name)
 {
     w->recording = false;
-    w->from = from;
     w->arrangement++;
     w->tally = tally;
     snprintf(w->name, sizeof w->name, "%s", name);
@@ -276,7 +274,7 @@ static void visit(mr_watcher *w, const place *p, mr_op op, int64_t token, int64_
     const bool known = e && e->there[token];
     w->saw[p->kind] = true;
     if (e && w->recording) memcpy(value, x, sizeof *x * (size_t)n);
-    if (known && !w->recording && token >= w->from) {
+    if (known && !w->recording) {
         w->tally[p->kind].compared += n;
         for (int64_t i = 0; i < n; i++)
             if (!same_bits(value[i], x[i])) note(w, p, token, first + i, value[i], x[i]);

@@ -116,7 +116,7 @@ static void multiply(mr_run *run, float *x, const float *y, int64_t n)
 
 /* ---- positions ---- */
 
-/* x [count, heads, head_dim] of weight w: pairs (i, i + half) turn; two products and a sum, each rounded to binary32. */
+/* x [count, heads, head_dim], made by w: pairs (i, i + half) turn; two products and a sum, each rounded to binary32. */
 static void rotate(mr_run *run, const mr_weight *w, float *x, const mr_span *span, int64_t heads)
 {
     const int64_t n = run->model->config.head_dim, half = n / 2;

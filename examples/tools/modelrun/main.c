@@ -57,7 +57,7 @@ static const app_option option[] = {
       "a row of --list, or words of it between commas: bf16,chains=1,tp=16; may be repeated;\n"
       "default: all rows",
       .apply = take_setting },
-    { "--context", "N", "the text is cut into windows of so many tokens: 256; --certify takes the first 64",
+    { "--context", "N", "the text is cut into windows of so many tokens: 256; --certify takes the first 16",
       APP_TAKES_INT64(mr_options, context, 1, 1 << 20) },
     { "--limit", "N", "no more tokens than these", APP_TAKES_INT64(mr_options, limit, 1, 1 << 26) },
     { "--threshold", "DB", "a layer whose SQNR is below has parted from the reference: 20",
@@ -111,7 +111,8 @@ static const char notes[] =
     "  modelrun Qwen3-0.6B --tokens text.ids --setting fp8-halve --setting bf16,tp=64,wire=f32\n"
     "  modelrun gpt2 --text start.txt --generate 20 --setting f32 --setting bf16\n"
     "  modelrun Qwen3-0.6B --tokens text.ids --certify batch --setting bf16,tp=8\n\n"
-    "exit status: 0 all is well; 1 --max-kl was exceeded, or --certify found that its rules are wrong; 2 bad usage or bad input, after one sentence.";
+    "exit status: 0 all is well; 1 --max-kl was exceeded, or --certify found that its rules are wrong; 2 bad\n"
+    "usage or bad input, after one sentence.";
 
 static const app_command command = {
     "modelrun", usage, summary, option, sizeof option / sizeof option[0], notes, take_folder,
