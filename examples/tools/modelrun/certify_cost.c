@@ -88,14 +88,15 @@ static void price_keys(const mr_config *c, const mr_setting *before, const mr_se
                        mr_time *t)
 {
     int64_t window = 0;
-    const int64_t group = c->heads / c->kv_heads, more = mr_key_tile(after) - 1, n = c->head_dim;
+    const int64_t group = c->heads / c->kv_heads, n = c->head_dim;
     (void)system;
     for (int64_t i = 0; i < c->layers; i++)
         if (c->window[i] && (!window || c->window[i] < window)) window = c->window[i];
+    const int64_t most = window + mr_key_tile(after) - 1;
     t->before_s = product(before, group, n, window) + product(before, group, window, n);
-    t->after_s = product(after, group, n, window + more) + product(after, group, window + more, n);
+    t->after_s = product(after, group, n, most) + product(after, group, most, n);
     snprintf(t->of, sizeof t->of, "a token's scores, and values times softmax, of %lld keys; then of %lld at most",
-             (long long)window, (long long)(window + more));
+             (long long)window, (long long)most);
 }
 
 static void price_none(const mr_config *c, const mr_setting *before, const mr_setting *after, trn_system system,

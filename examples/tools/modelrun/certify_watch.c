@@ -263,7 +263,14 @@ static void note(mr_watcher *w, const place *p, int64_t token, int64_t element, 
     memcpy(pair->second, w->name, sizeof pair->second);
 }
 
-static bool same_bits(float a, float b) { return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b)); }
+static uint32_t bits_of(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+static bool same_bits(float a, float b) { return bits_of(a) == bits_of(b) || (isnan(a) && isnan(b)); }
 
 /* x [n]: elements [first, first + n) of an operation that has `columns`; token < 0: it is not the probe's. */
 static void visit(mr_watcher *w, const place *p, mr_op op, int64_t token, int64_t columns, int64_t first, float *x,
@@ -290,7 +297,7 @@ static void arrive(mr_watcher *w, const place *p, int64_t token, int64_t columns
 {
     if (!w->recording || token < 0) return;
     entry *e = entry_of(w, p->number, columns);
-    e->there[token] = true;
+    if (e) e->there[token] = true;
 }
 
 /* ---- an operation ---- */
