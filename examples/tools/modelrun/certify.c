@@ -21,8 +21,10 @@ static const char *words_of(const mr_setting *s)
 static bool applies(const mr_certificate *c, const mr_judged *j, const mr_cause *cause)
 {
     uint32_t there = 0;
+    bool tried = false;
     for (int k = 0; k < MR_KINDS; k++) there |= (uint32_t)c->searched.saw[k] << k;
-    return cause->kinds & there && cause->applies(j);
+    for (int d = 0; d < MR_DIMS; d++) tried |= cause->dims >> d & 1 && c->searched.arrangements[d];
+    return cause->kinds & there && tried && cause->applies(j);
 }
 
 /* The cure's words, and those against every other cause of the same operations. */

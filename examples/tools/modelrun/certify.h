@@ -178,6 +178,7 @@ typedef struct mr_certified {
 
 /* "same", "differs", "not found", "untried", "WRONG", "-" */
 const char *mr_found_name(const mr_certificate *c, mr_dim dim, mr_kind kind);
+const mr_verdict *mr_main_verdict(const mr_certificate *c, mr_kind kind);
 /* A pair's numbers as codes: of the setting's format where that has both, else of binary32. */
 void mr_pair_codes(const mr_certificate *c, const mr_pair *p, char *a, char *b, size_t size);
 /* One sentence. */

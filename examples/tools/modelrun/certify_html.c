@@ -14,14 +14,13 @@ static void verdicts(FILE *out, const mr_certificate *c)
         { "batch", APP_TEXT, "", "how many sequences are run together" },
         { "chunks", APP_TEXT, "", "where the prompt is cut" },
         { "cores", APP_TEXT, "", "how many share a layer" },
-        { "why", APP_TEXT, "", "of batch and chunks" },
+        { "why", APP_TEXT, "", "of batch and chunks, or of cores" },
     };
     app_table t;
     app_table_start(&t, head, (int)(sizeof head / sizeof head[0]));
     for (int k = 0; k < MR_KINDS; k++) {
         if (!c->searched.saw[k]) continue;
-        const bool chunks = c->verdict[MR_BATCH][k].says != MR_SAYS_DEPENDS;
-        const mr_verdict *v = &c->verdict[chunks ? MR_CHUNKS : MR_BATCH][k];
+        const mr_verdict *v = mr_main_verdict(c, (mr_kind)k);
         app_row(&t);
         app_text(&t, "%s", mr_kind_name((mr_kind)k));
         for (int d = 0; d < MR_DIMS; d++) app_text(&t, "%s", mr_found_name(c, (mr_dim)d, (mr_kind)k));

@@ -93,7 +93,7 @@ static const app_column cure_column[] = {
     { "setting", APP_TEXT, "", "as it was asked for" },
     { "cause", APP_TEXT, "", "what is cured" },
     { "cure", APP_TEXT, "", "words that are added to the setting" },
-    { "cured", APP_TEXT, "", "yes; no; or why it was not tried" },
+    { "cured", APP_TEXT, "", "yes; by rule, where nothing was compared; NO; or why it was not tried" },
     { "numbers", APP_INTEGER, "", "that were compared in the operations of the cause" },
     { "differ", APP_INTEGER, "", "of those" },
     { "before", APP_REAL, "s", "modelled time; missing: not modelled" },
@@ -171,7 +171,7 @@ static void fill_cures(app_table *t, const mr_certified *all)
             app_text(t, "%s", all->of[i].setting.name);
             app_text(t, "%s", q->cause->name);
             app_text(t, "%s", q->words);
-            app_text(t, "%s", !q->ran ? q->why_not : q->by_rule && !q->differ ? "yes" : "NO");
+            app_text(t, "%s", !q->ran ? q->why_not : !q->by_rule || q->differ ? "NO" : q->compared ? "yes" : "by rule");
             app_integer(t, q->compared);
             app_integer(t, q->differ);
             app_real(t, q->ran ? q->time.before_s : NAN);
@@ -182,16 +182,22 @@ static void fill_cures(app_table *t, const mr_certified *all)
 
 /* ---- text ---- */
 
+/* Of batch or of chunks, whichever depends; else of cores. */
+const mr_verdict *mr_main_verdict(const mr_certificate *c, mr_kind k)
+{
+    const mr_dim first = c->verdict[MR_BATCH][k].says == MR_SAYS_DEPENDS ? MR_BATCH : MR_CHUNKS;
+    return &c->verdict[c->verdict[first][k].says == MR_SAYS_NOTHING ? MR_CORES : first][k];
+}
+
 static void print_verdicts(FILE *out, const mr_certificate *c)
 {
-    static const app_column head[] = { { "operation", APP_TEXT, "", "" },
-                                       { "batch", APP_TEXT, "", "" },
-                                       { "chunks", APP_TEXT, "", "" },
-                                       { "cores", APP_TEXT, "", "" },
-                                       { "numbers", APP_INTEGER, "", "" } };
+    static const app_column head[] = { { "operation", APP_TEXT, "", "" },  { "batch", APP_TEXT, "", "" },
+                                       { "chunks", APP_TEXT, "", "" },     { "cores", APP_TEXT, "", "" },
+                                       { "numbers", APP_INTEGER, "", "" }, { "why", APP_TEXT, "", "" } };
     app_table t;
     app_table_start(&t, head, (int)(sizeof head / sizeof head[0]));
     for (int k = 0; k < MR_KINDS; k++) {
+        const mr_verdict *v = mr_main_verdict(c, (mr_kind)k);
         int64_t compared = 0;
         if (!c->searched.saw[k]) continue;
         app_row(&t);
@@ -201,6 +207,7 @@ static void print_verdicts(FILE *out, const mr_certificate *c)
             compared += c->searched.tally[d][k].compared;
         }
         app_integer(&t, compared);
+        app_text(&t, v->cause ? "[%s]" : "%s", v->cause ? v->cause->name : v->why ? v->why : "");
     }
     app_print_table(out, &t);
     app_table_free(&t);

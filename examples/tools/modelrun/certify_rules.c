@@ -15,6 +15,7 @@
 
 enum { BATCH = 1 << MR_BATCH, CHUNKS = 1 << MR_CHUNKS, CORES = 1 << MR_CORES };
 
+static const uint32_t scaled = KIND(QKV) | KIND(O) | KIND(UP) | KIND(DOWN) | KIND(EXPERT_UP) | KIND(EXPERT_DOWN);
 static const uint32_t sums = KIND(O_SUM) | KIND(DOWN_SUM) | KIND(EXPERT_SUM);
 
 const char *mr_dim_name(mr_dim dim)
@@ -222,16 +223,29 @@ static const char *why_sum(const mr_judged *j, mr_dim dim)
     return "two cores' sums have one sum, whichever comes first";
 }
 
+/* Of products whose activations have scales. */
+static const char *why_scaled(const mr_judged *j, mr_kind kind)
+{
+    static const char *const why[] = { [MR_CODES_FP8] = ORDER_OF_K "; a token has a scale of its own",
+                                       [MR_CODES_MX] = ORDER_OF_K "; blocks with a scale are of one token" };
+    const bool is = scaled >> kind & 1 && j->setting->codes != MR_CODES_AS_ACT && !j->setting->weights_only;
+    return is ? why[j->setting->codes] : kinds[kind].rows;
+}
+
 /* What cores hold of the depth cannot be compared: only what their sums add up to. */
 static bool is_part(mr_kind kind) { return kind == MR_KIND_O || kind == MR_KIND_DOWN || kind == MR_KIND_EXPERT_DOWN; }
 
+static const char *why_not(const mr_judged *j, mr_kind kind, mr_dim dim)
+{
+    if (sums >> kind & 1) return why_sum(j, dim);
+    return dim == MR_CORES ? kinds[kind].cores : why_scaled(j, kind);
+}
+
 mr_verdict mr_rule(const mr_judged *j, mr_kind kind, mr_dim dim)
 {
-    mr_verdict v = { .says = MR_SAYS_SAME };
-    const bool whole = kind == MR_KIND_MODEL, is_sum = sums >> kind & 1;
-    v.cause = first_cause(j, whole ? UINT32_MAX : UINT32_C(1) << kind, dim);
-    v.why = v.cause ? v.cause->why : is_sum ? why_sum(j, dim) : dim == MR_CORES ? kinds[kind].cores : kinds[kind].rows;
-    if (v.cause) v.says = MR_SAYS_DEPENDS;
+    const uint32_t of = kind == MR_KIND_MODEL ? UINT32_MAX : UINT32_C(1) << kind;
+    const mr_cause *cause = first_cause(j, of, dim);
+    mr_verdict v = { cause ? MR_SAYS_DEPENDS : MR_SAYS_SAME, cause, cause ? cause->why : why_not(j, kind, dim) };
     if (!v.why || (dim == MR_CORES && is_part(kind))) v = (mr_verdict){ .says = MR_SAYS_NOTHING };
     return v;
 }
