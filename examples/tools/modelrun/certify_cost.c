@@ -117,4 +117,6 @@ void mr_price_of(const mr_config *c, const mr_setting *before, const mr_setting 
     };
     *t = (mr_time){ .before_s = NAN, .after_s = NAN };
     by[price](c, before, after, system, t);
+    if (price != MR_PRICE_NONE && after->tp > 1 && isnan(t->after_s))
+        snprintf(t->of, sizeof t->of, "no time: %s has too few chips for %d cores", trn_system_name(system), after->tp);
 }

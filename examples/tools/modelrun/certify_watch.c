@@ -57,6 +57,8 @@ static const mr_kind kind_of_matrix[MR_MATRICES] = {
     [MR_SHARED_SWITCH] = MR_KIND_ROUTER,
 };
 
+_Static_assert(MR_MATRICES == 12, "each matrix of a layer has its kind above");
+
 static const mr_kind kind_of_op[] = {
     [MR_OP_EMBED] = MR_KIND_EMBED,   [MR_OP_NORM] = MR_KIND_NORM,         [MR_OP_TURN] = MR_KIND_TURN,
     [MR_OP_STORE] = MR_KIND_STORE,   [MR_OP_SCORES] = MR_KIND_SCORES,     [MR_OP_SOFTMAX] = MR_KIND_SOFTMAX,
@@ -105,6 +107,8 @@ static mr_kind kind_of_product(const mr_watcher *w, const mr_made *made, bool ex
              inside(weight, w->model->layer, sizeof *w->model->layer, w->model->config.layers, &number) &&
              inside(weight, w->model->layer[number].w, sizeof *weight, MR_MATRICES, &matrix))
         kind = kind_of_matrix[matrix];
+    else if (weight != &w->model->head)
+        exit(app_complain(APP_USAGE, "--certify: this model has a product that no rule is known for"));
     const bool cut = kind == MR_KIND_O || kind == MR_KIND_DOWN || kind == MR_KIND_EXPERT_DOWN;
     return cut && made->op == MR_OP_PRODUCT && (made->reduced || w->recut) ? sum_of[kind] : kind;
 }
