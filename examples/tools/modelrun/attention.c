@@ -132,7 +132,7 @@ typedef struct attending {
 } attending;
 
 /* The first key that the token at a position sees. */
-static int64_t first_seen(const mr_config *c, int64_t layer, int64_t at)
+int64_t mr_first_seen(const mr_config *c, int64_t layer, int64_t at)
 {
     const int64_t window = c->window[layer];
     if (!window) return 0;
@@ -143,9 +143,31 @@ static int64_t first_seen(const mr_config *c, int64_t layer, int64_t at)
 /* What token `at` does not see among keys [first, first + keys). */
 static void mask(const attending *a, float *score, int64_t at, int64_t first, int64_t keys)
 {
-    const int64_t seen = first_seen(&a->run->model->config, a->layer, at);
+    const int64_t seen = mr_first_seen(&a->run->model->config, a->layer, at);
     for (int64_t j = 0; j < keys; j++)
         if (first + j > at || first + j < seen) score[j] = -INFINITY;
+}
+
+/* The first key of a block that begins with that token: the first that it sees, or the first of the tile that this lies
+ * in: then no key changes its place in tiles and chains with the token that a block begins with. */
+static int64_t first_key(const mr_run *run, int64_t layer, int64_t at)
+{
+    const int64_t first = mr_first_seen(&run->model->config, layer, at);
+    return run->setting.keys_aligned ? first - first % mr_key_tile(&run->setting) : first;
+}
+
+static void see_attended(const attending *a, mr_op op, float *x, int64_t head, int64_t t, int64_t count,
+                         int64_t columns, int64_t first)
+{
+    mr_see(a->run, (mr_made){ .op = op,
+                              .of = &a->run->model->layer[a->layer].w[MR_Q],
+                              .x = x,
+                              .rows = a->group * count,
+                              .columns = columns,
+                              .row = a->span->row + t,
+                              .head = head,
+                              .group = a->group,
+                              .first = first });
 }
 
 /* Queries [t, t + count) of all heads that share the keys of `head`. */
@@ -154,7 +176,7 @@ static void attend_some(const attending *a, int64_t head, int64_t t, int64_t cou
     mr_run *run = a->run;
     const mr_config *c = &run->model->config;
     const int64_t n = c->head_dim, v = c->value_dim, rows = a->group * count, end = a->span->position + t + count;
-    const int64_t first = first_seen(c, a->layer, end - count), keys = end - first;
+    const int64_t first = first_key(run, a->layer, end - count), keys = end - first;
     const size_t skip = (size_t)first * mr_cache_bytes(run);
     const mr_cache *cache = &run->cache[a->span->cache];
     float *q = mr_floats(rows * n), *out = mr_floats(rows * v), *score = mr_floats(rows * keys);
@@ -168,8 +190,11 @@ static void attend_some(const attending *a, int64_t head, int64_t t, int64_t cou
         }
     run->ops->scores(run, q, cached(run, cache->k, a->layer, head, n) + skip * (size_t)n, rows, keys, n, score);
     for (int64_t i = 0; i < rows; i++) mask(a, score + i * keys, a->span->position + t + i % count, first, keys);
+    see_attended(a, MR_OP_SCORES, score, head, t, count, keys, first);
     run->ops->softmax(run, score, sink, scale, rows, keys);
+    see_attended(a, MR_OP_SOFTMAX, score, head, t, count, keys, first);
     run->ops->mix(run, score, cached(run, cache->v, a->layer, head, v) + skip * (size_t)v, rows, keys, v, out);
+    see_attended(a, MR_OP_MIX, out, head, t, count, v, first);
     for (int64_t g = 0; g < a->group; g++)
         for (int64_t i = 0; i < count; i++)
             memcpy(a->out + ((t + i) * c->heads + head * a->group + g) * v, out + (g * count + i) * v,
@@ -290,9 +315,16 @@ static void even_out(mr_run *run, int64_t layer, float *x, int64_t rows)
     free(y);
 }
 
+/* Of a span's rows: x is all of the batch's. */
+static void see_span(mr_run *run, mr_op op, const mr_weight *of, const mr_span *s, float *x, int64_t columns)
+{
+    mr_see(run, (mr_made){ .op = op, .of = of, .x = x, .rows = s->count, .columns = columns, .row = s->row });
+}
+
 static void attend_span(mr_run *run, int64_t layer, const mr_span *s, const float *sinks, heads *a)
 {
     const mr_config *c = &run->model->config;
+    const mr_weight *w = run->model->layer[layer].w;
     float *q = a->q + s->row * c->heads * c->head_dim, *k = a->k + s->row * c->kv_heads * c->head_dim;
     float *v = a->v + s->row * c->kv_heads * c->value_dim, *out = a->out + s->row * c->heads * c->value_dim;
     const attending work = { run, s, layer, c->heads / c->kv_heads, q, sinks, out };
@@ -301,7 +333,11 @@ static void attend_span(mr_run *run, int64_t layer, const mr_span *s, const floa
     even_out(run, layer, q, s->count * c->heads);
     even_out(run, layer, k, s->count * c->kv_heads);
     grow(run, layer, q, s);
+    see_span(run, MR_OP_TURN, &w[MR_Q], s, q, c->heads * c->head_dim);
+    see_span(run, MR_OP_TURN, &w[MR_K], s, k, c->kv_heads * c->head_dim);
     round_cached(run, a, s);
+    see_span(run, MR_OP_STORE, &w[MR_K], s, k, c->kv_heads * c->head_dim);
+    see_span(run, MR_OP_STORE, &w[MR_V], s, v, c->kv_heads * c->value_dim);
     store(run, run->cache[s->cache].k, k, s, layer, c->head_dim);
     store(run, run->cache[s->cache].v, v, s, layer, c->value_dim);
     attend(&work);
@@ -321,6 +357,8 @@ void mr_attention(mr_run *run, int64_t layer, const float *x, const mr_span *spa
     if (a.gate) {
         mr_apply(run, TRN_ACT_SIGMOID, a.gate, mixed);
         mr_multiply(run, a.out, a.gate, mixed);
+        mr_see(run,
+               (mr_made){ .op = MR_OP_FUNCTION, .of = &l->w[MR_O], .x = a.out, .rows = rows, .columns = mixed / rows });
     }
     mr_linear_split(run, &l->w[MR_O], &l->bias[MR_O], a.out, rows, y);
     free(a.q);

@@ -17,6 +17,7 @@
 const char *mr_setting_row(int index, const char **text, const char **about); /* NULL beyond the last */
 const char *mr_setting_word(int index, const char **about);
 bool mr_setting_parse(const char *text, mr_setting *setting, char *why);
+int64_t mr_key_tile(const mr_setting *setting); /* keys=aligned: keys begin with a multiple of it */
 
 /* ---- a weight as a setting has it: matrix.c ---- */
 
@@ -69,6 +70,38 @@ typedef struct mr_ops {
 
 extern const mr_ops mr_reference_ops, mr_engine_ops;
 
+/* ---- what each operation made, for who watches it: certify_watch.c ---- */
+
+typedef enum mr_op {
+    MR_OP_EMBED,
+    MR_OP_NORM,
+    MR_OP_PRODUCT, /* with its all-reduce, bias and rounding */
+    MR_OP_PART,    /* one core's sums before they travel */
+    MR_OP_TURN,
+    MR_OP_STORE, /* keys and values, as the cache gets them */
+    MR_OP_SCORES,
+    MR_OP_SOFTMAX,
+    MR_OP_MIX,
+    MR_OP_STATE,    /* what a recurrence gives */
+    MR_OP_FUNCTION, /* and what it is multiplied by */
+    MR_OP_ADD,
+    MR_OP_CHOICE, /* experts' shares */
+    MR_OP_MIXTURE /* experts' sum */
+} mr_op;
+
+typedef struct mr_made {
+    mr_op op;
+    const void *of; /* the weight that it has, or whose numbers it takes; NULL: the embedding */
+    float *x;       /* [rows, columns], before anything reads them: they may be changed */
+    int64_t rows, columns;
+    int64_t row;        /* the row of the batch that the first is */
+    const int64_t *who; /* instead, of an expert: the batch's rows that it has; NULL: all */
+    int core;           /* MR_OP_PART */
+    bool reduced;       /* MR_OP_PRODUCT: parts of it met in an all-reduce */
+    /* Attention: rows are [group, tokens] for one head of keys; columns of scores are keys from `first` on. */
+    int64_t head, group, first;
+} mr_made;
+
 /* Keys and values: [layers][kv_heads][capacity][head_dim or value_dim]. */
 typedef struct mr_cache {
     unsigned char *k, *v;
@@ -92,7 +125,16 @@ typedef struct mr_run {
     /* Called with the experts [experts_per_token] that a row asks, in no order; NULL: nobody wants to know. */
     void (*chose)(void *user, int64_t layer, int64_t row, const int64_t *expert);
     void *user;
+    void (*watch)(void *watcher, const mr_made *made); /* NULL: nobody does; attention calls it from many threads */
+    void *watcher;
+    const int64_t *who; /* for mr_made */
 } mr_run;
+
+static inline void mr_see(const mr_run *run, mr_made made)
+{
+    made.who = run->who;
+    if (run->watch) run->watch(run->watcher, &made);
+}
 
 /* false, with a sentence, for what the model and the setting cannot do together. */
 bool mr_run_start(mr_run *run, mr_model *model, const mr_setting *setting, int caches, int64_t capacity, char *why);
@@ -123,6 +165,8 @@ void mr_apply(mr_run *run, trn_act act, float *x, int64_t n);       /* x = act(x
 void mr_multiply(mr_run *run, float *x, const float *y, int64_t n); /* x *= y */
 /* y [rows, hidden] of x: attention.c, recurrent.c, mixture.c. */
 void mr_attention(mr_run *run, int64_t layer, const float *x, const mr_span *span, int spans, int64_t rows, float *y);
+/* The first key that the token at a position sees. */
+int64_t mr_first_seen(const mr_config *c, int64_t layer, int64_t at);
 void mr_recur(mr_run *run, int64_t layer, const float *x, const mr_span *span, int spans, int64_t rows, float *y);
 void mr_perceptron(mr_run *run, mr_weight *w[3], const mr_weight *bias[3], const float *x, int64_t rows, float *y);
 void mr_mixture(mr_run *run, mr_layer *l, const float *x, int64_t rows, float *y);

@@ -29,7 +29,10 @@ bool mr_run_start(mr_run *run, mr_model *model, const mr_setting *setting, int c
     const int64_t half = c->rope_dim / 2;
     *run = (mr_run){ .model = model, .setting = *setting, .caches = caches, .capacity = capacity };
     run->ops = setting->reference ? &mr_reference_ops : &mr_engine_ops;
-    if (setting->tp > 1) {
+    if (setting->split_outputs && c->hidden % setting->tp)
+        return app_fail(why, "%s: tp=%d: the hidden size of this model, %lld, does not divide into parts of one size",
+                        setting->name, setting->tp, (long long)c->hidden);
+    if (setting->tp > 1 && !setting->split_outputs) {
         bool dense = false;
         for (int64_t i = 0; i < c->layers; i++) dense |= !c->bare[i] && !c->sparse[i];
         const int64_t state = mr_size_of(c, MR_STATE_INNER);
@@ -107,6 +110,7 @@ void mr_norm(mr_run *run, const mr_weight *weight, const mr_weight *bias, double
         run->ops->layer_norm(run, x, w, w + n, rows, n, y);
     else
         run->ops->rms_norm(run, x, w, eps, rows, n, y);
+    mr_see(run, (mr_made){ .op = MR_OP_NORM, .of = weight, .x = y, .rows = rows, .columns = n });
     free(w);
 }
 
@@ -170,6 +174,7 @@ static void add_branch(mr_run *run, const mr_weight *after, float *h, float *y, 
         free(z);
     }
     add(run, h, y, n);
+    mr_see(run, (mr_made){ .op = MR_OP_ADD, .of = after, .x = h, .rows = rows, .columns = c->hidden });
 }
 
 static void mix_tokens(mr_run *run, int64_t i, const mr_span *span, int spans, int64_t rows, float *h)
@@ -207,6 +212,7 @@ void mr_forward(mr_run *run, const int32_t *token, const mr_span *span, int span
     const mr_config *c = &m->config;
     float *h = mr_floats(rows * c->hidden);
     embed(run, token, span, spans, h);
+    mr_see(run, (mr_made){ .op = MR_OP_EMBED, .x = h, .rows = rows, .columns = c->hidden });
     for (int64_t i = 0; i < c->layers; i++) {
         if (c->mixer[i] != MR_NO_MIXER) mix_tokens(run, i, span, spans, rows, h);
         if (!c->bare[i]) mix_channels(run, i, rows, h);

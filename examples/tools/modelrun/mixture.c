@@ -51,7 +51,9 @@ void mr_perceptron(mr_run *run, mr_weight *w[3], const mr_weight *bias[3], const
         mr_apply(run, run->model->config.act, up, n);
         if (run->model->config.squared) mr_multiply(run, up, up, n);
     }
-    mr_linear_split(run, w[2], bias[2], w[0]->tensor ? gate : up, rows, y);
+    float *inner = w[0]->tensor ? gate : up;
+    mr_see(run, (mr_made){ .op = MR_OP_FUNCTION, .of = w[1], .x = inner, .rows = rows, .columns = w[1]->rows });
+    mr_linear_split(run, w[2], bias[2], inner, rows, y);
     free(gate);
     free(up);
 }
@@ -148,6 +150,7 @@ static void route(mr_run *run, mr_layer *l, const float *x, int64_t rows, float 
         weigh(run, few, k);
         for (int64_t j = 0; j < k; j++) share[i * n + best[j]] = few[j];
     }
+    mr_see(run, (mr_made){ .op = MR_OP_CHOICE, .of = &l->w[MR_ROUTER], .x = share, .rows = rows, .columns = n });
     free(logit);
     free(few);
     free(correction);
@@ -173,7 +176,9 @@ static void run_expert(mr_run *run, mr_layer *l, int64_t e, const float *x, cons
     mr_weight *w[3];
     const mr_weight *bias[3];
     for (int i = 0; i < 3; i++) w[i] = &l->expert[3 * e + i], bias[i] = &l->expert_bias[3 * e + i];
+    run->who = who;
     if (count) mr_perceptron(run, w, bias, in, count, out);
+    run->who = NULL;
     for (int64_t i = 0; i < count; i++) {
         const float counts = before ? 1 : share[who[i] * c->experts + e];
         for (int64_t j = 0; j < n; j++) y[who[i] * n + j] += counts * out[i * n + j];
@@ -213,5 +218,6 @@ void mr_mixture(mr_run *run, mr_layer *l, const float *x, int64_t rows, float *y
     for (int64_t e = 0; e < c->experts; e++) run_expert(run, l, e, x, share, rows, y);
     if (c->shared_intermediate) add_shared(run, l, x, rows, y);
     mr_round(run, y, rows * c->hidden);
+    mr_see(run, (mr_made){ .op = MR_OP_MIXTURE, .of = &l->w[MR_ROUTER], .x = y, .rows = rows, .columns = c->hidden });
     free(share);
 }

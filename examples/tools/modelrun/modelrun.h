@@ -17,6 +17,9 @@
  *     mixture.c   perceptrons, routers, experts
  *     forward.c   a decoder's layers
  *     compare.c   perplexity, KL, top-1, SQNR of layers
+ *     certify.c   the certificate: does a token's result depend on what it is run with? certify_rules.c has the table
+ *                 of operations and causes, certify_search.c the arrangements that are tried, certify_watch.c the
+ *                 comparison of bits, certify_cost.c what a cure costs, certify_report.c the tables
  *     random.c    a checkpoint of random weights
  *     report.c    tables: text, CSV, JSON
  *     html.c      the page
@@ -129,10 +132,13 @@ typedef struct mr_model mr_model;
 /* ---- settings ---- */
 
 typedef enum mr_codes { MR_CODES_AS_ACT, MR_CODES_FP8, MR_CODES_MX } mr_codes; /* what the Tensor engine multiplies */
-typedef enum mr_way { MR_HALVE, MR_RATIO, MR_REQUANT } mr_way;                 /* from 448 codes to 240 */
+/* How the sums of several cores meet: a ring, of up to 64 tokens; a ring of each token; all to all, added in order. */
+typedef enum mr_reduce { MR_REDUCE_RING, MR_REDUCE_TOKEN, MR_REDUCE_ORDERED } mr_reduce;
+enum { MR_MESSAGE_ROWS = 64 };                                 /* tokens whose sums travel together */
+typedef enum mr_way { MR_HALVE, MR_RATIO, MR_REQUANT } mr_way; /* from 448 codes to 240 */
 
 typedef struct mr_setting {
-    char name[96];     /* as it was asked for */
+    char name[192];    /* as it was asked for */
     const char *about; /* one phrase; "" for a combination */
     bool reference;    /* binary32, sums in binary64, functions of libm */
     trn_format act;    /* what results of operations are rounded to: BF16, F16, F32 */
@@ -143,7 +149,11 @@ typedef struct mr_setting {
     bool kv_fp8;             /* keys and values are rounded to FP8 of 240 */
     int tp;                  /* cores that share each layer; 1: no all-reduce */
     trn_format wire;         /* of the all-reduce */
-    bool ideal;              /* functions of libm, rounded, instead of the engine's tables */
+    mr_reduce reduce;
+    bool split_outputs; /* cores share outputs, not depth: no sum is cut, and there is no all-reduce */
+    bool scale_tensor;  /* FP8: one scale for all tokens of a product, not one for each */
+    bool keys_aligned;  /* windows: a block's keys begin with a whole tile */
+    bool ideal;         /* functions of libm, rounded, instead of the engine's tables */
     trn_generation generation;
     trn_numerics numerics;
 } mr_setting;

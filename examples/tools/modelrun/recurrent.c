@@ -270,6 +270,8 @@ void mr_recur(mr_run *run, int64_t layer, const float *x, const mr_span *span, i
     mr_apply(run, TRN_ACT_SILU, s.gate, inner);
     mr_vector(&l->w[MR_STATE_NORM], run, w);
     rule_of[c->recurrence.rule].finish(run, w, rows, &s, done);
+    mr_see(run, (mr_made){
+                    .op = MR_OP_STATE, .of = &l->w[MR_STATE_NORM], .x = done, .rows = rows, .columns = inner / rows });
     mr_linear_split(run, &l->w[MR_O], &l->bias[MR_O], done, rows, y);
     free(s.mixed);
     free(s.gate);

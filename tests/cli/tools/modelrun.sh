@@ -39,4 +39,7 @@ END
     seq 1 48 >tiny.ids
     make modelrun.html "where a language model loses accuracy, by layer" \
         modelrun --random tiny.json --tokens tiny.ids --context 16 --html modelrun.html
+    make modelrun_certify.html "what a token's bits depend on, and what cures it" \
+        modelrun --random tiny.json --tokens tiny.ids --certify batch --context 3 --setting bf16,tp=4 \
+        --html modelrun_certify.html
 }
