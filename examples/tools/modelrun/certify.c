@@ -50,7 +50,7 @@ static void try_cure(mr_certificate *c, const mr_judged *j, mr_cured *cured, con
     snprintf(cured->why_not, sizeof cured->why_not, "%.150s", why);
     for (int d = 0; d < MR_DIMS && cured->ran; d++)
         for (int k = 0; k < MR_KINDS; k++) {
-            const bool same = mr_rule(&then, (mr_kind)k, (mr_dim)d).says != MR_SAYS_DEPENDS;
+            const bool same = mr_verdict_of(&then, (mr_kind)k, (mr_dim)d).says != MR_SAYS_DEPENDS;
             const bool counts = cured->cause->kinds >> k & 1 || (k == MR_KIND_MODEL && same);
             if (!(cured->cause->dims >> d & 1) || !counts || !c->searched.saw[k]) continue;
             cured->by_rule &= same;
@@ -99,7 +99,7 @@ static void judge(mr_certificate *c, const mr_judged *j)
 {
     for (int d = 0; d < MR_DIMS; d++)
         for (int k = 0; k < MR_KINDS; k++) {
-            const mr_verdict v = mr_rule(j, (mr_kind)k, (mr_dim)d);
+            const mr_verdict v = mr_verdict_of(j, (mr_kind)k, (mr_dim)d);
             const bool there = c->searched.saw[k] && c->searched.arrangements[d];
             c->verdict[d][k] = there ? v : (mr_verdict){ .says = MR_SAYS_NOTHING };
             c->wrong += c->verdict[d][k].says != MR_SAYS_DEPENDS && c->searched.tally[d][k].differ > 0;

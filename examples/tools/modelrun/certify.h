@@ -12,7 +12,7 @@
 #include "run.h"
 
 /* On what bits may depend. */
-typedef enum mr_dim { MR_BATCH, MR_CHUNKS, MR_CORES, MR_DIMS } mr_dim;
+typedef enum mr_dim { MR_DIM_BATCH, MR_DIM_CHUNKS, MR_DIM_CORES, MR_DIMS } mr_dim;
 const char *mr_dim_name(mr_dim dim);
 
 typedef enum mr_kind {
@@ -78,7 +78,7 @@ typedef struct mr_verdict {
     const char *why;
 } mr_verdict;
 
-mr_verdict mr_rule(const mr_judged *j, mr_kind kind, mr_dim dim);
+mr_verdict mr_verdict_of(const mr_judged *j, mr_kind kind, mr_dim dim);
 
 /* ---- where an operation stands, and what became of its bits: certify_watch.c ---- */
 

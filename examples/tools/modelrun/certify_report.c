@@ -185,8 +185,8 @@ static void fill_cures(app_table *t, const mr_certified *all)
 /* Of batch or of chunks, whichever depends; else of cores. */
 const mr_verdict *mr_main_verdict(const mr_certificate *c, mr_kind k)
 {
-    const mr_dim first = c->verdict[MR_BATCH][k].says == MR_SAYS_DEPENDS ? MR_BATCH : MR_CHUNKS;
-    return &c->verdict[c->verdict[first][k].says == MR_SAYS_NOTHING ? MR_CORES : first][k];
+    const mr_dim first = c->verdict[MR_DIM_BATCH][k].says == MR_SAYS_DEPENDS ? MR_DIM_BATCH : MR_DIM_CHUNKS;
+    return &c->verdict[c->verdict[first][k].says == MR_SAYS_NOTHING ? MR_DIM_CORES : first][k];
 }
 
 static void print_verdicts(FILE *out, const mr_certificate *c)
@@ -282,8 +282,8 @@ void mr_certified_text(FILE *out, const void *certified)
     for (int i = 0; i < all->count; i++) {
         const mr_certificate *c = &all->of[i];
         app_say(out, "\n%s: %d batches, %d ways to cut the prompt, %d numbers of cores; %.3g s\n\n", c->setting.name,
-                c->searched.arrangements[MR_BATCH], c->searched.arrangements[MR_CHUNKS],
-                c->searched.arrangements[MR_CORES], c->seconds);
+                c->searched.arrangements[MR_DIM_BATCH], c->searched.arrangements[MR_DIM_CHUNKS],
+                c->searched.arrangements[MR_DIM_CORES], c->seconds);
         print_verdicts(out, c);
         print_pairs(out, c);
         if (c->cures) fputc('\n', out);

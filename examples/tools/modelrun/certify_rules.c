@@ -13,14 +13,16 @@
 
 #define KIND(k) (UINT32_C(1) << MR_KIND_##k)
 
-enum { BATCH = 1 << MR_BATCH, CHUNKS = 1 << MR_CHUNKS, CORES = 1 << MR_CORES };
+enum { BATCH = 1 << MR_DIM_BATCH, CHUNKS = 1 << MR_DIM_CHUNKS, CORES = 1 << MR_DIM_CORES };
 
 static const uint32_t scaled = KIND(QKV) | KIND(O) | KIND(UP) | KIND(DOWN) | KIND(EXPERT_UP) | KIND(EXPERT_DOWN);
 static const uint32_t sums = KIND(O_SUM) | KIND(DOWN_SUM) | KIND(EXPERT_SUM);
 
 const char *mr_dim_name(mr_dim dim)
 {
-    static const char *const name[] = { [MR_BATCH] = "batch", [MR_CHUNKS] = "chunks", [MR_CORES] = "cores" };
+    static const char *const name[] = {
+        [MR_DIM_BATCH] = "batch", [MR_DIM_CHUNKS] = "chunks", [MR_DIM_CORES] = "cores"
+    };
     return name[dim];
 }
 
@@ -216,7 +218,7 @@ static const mr_cause *first_cause(const mr_judged *j, uint32_t of_kinds, mr_dim
 /* Why an all-reduce depends on nothing; NULL: there is none. */
 static const char *why_sum(const mr_judged *j, mr_dim dim)
 {
-    if (j->setting->split_outputs) return dim == MR_CORES ? "cores share outputs: no sum is cut" : NULL;
+    if (j->setting->split_outputs) return dim == MR_DIM_CORES ? "cores share outputs: no sum is cut" : NULL;
     if (!is_cut(j)) return NULL;
     if (j->setting->reduce == MR_REDUCE_TOKEN) return "a message is one token: a number's place in it never changes";
     if (j->setting->reduce == MR_REDUCE_ORDERED) return "cores are added in the order of their numbers, everywhere";
@@ -238,14 +240,14 @@ static bool is_part(mr_kind kind) { return kind == MR_KIND_O || kind == MR_KIND_
 static const char *why_not(const mr_judged *j, mr_kind kind, mr_dim dim)
 {
     if (sums >> kind & 1) return why_sum(j, dim);
-    return dim == MR_CORES ? kinds[kind].cores : why_scaled(j, kind);
+    return dim == MR_DIM_CORES ? kinds[kind].cores : why_scaled(j, kind);
 }
 
-mr_verdict mr_rule(const mr_judged *j, mr_kind kind, mr_dim dim)
+mr_verdict mr_verdict_of(const mr_judged *j, mr_kind kind, mr_dim dim)
 {
     const uint32_t of = kind == MR_KIND_MODEL ? UINT32_MAX : UINT32_C(1) << kind;
     const mr_cause *cause = first_cause(j, of, dim);
     mr_verdict v = { cause ? MR_SAYS_DEPENDS : MR_SAYS_SAME, cause, cause ? cause->why : why_not(j, kind, dim) };
-    if (!v.why || (dim == MR_CORES && is_part(kind))) v = (mr_verdict){ .says = MR_SAYS_NOTHING };
+    if (!v.why || (dim == MR_DIM_CORES && is_part(kind))) v = (mr_verdict){ .says = MR_SAYS_NOTHING };
     return v;
 }

@@ -62,11 +62,11 @@ static void add_batches(search *s)
     static const int64_t alone[] = { 2, 3, 4, 5, 6, 8, 16, MR_MESSAGE_ROWS, MOST_BATCH }, whole[] = { 2, 3 };
     for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++)
         for (int last = alone[i] == 16; last < 2; last++)
-            add(s,
-                (arrangement){ .dim = MR_BATCH, .batch = alone[i], .place = last ? alone[i] - 1 : 0, .decode = true });
+            add(s, (arrangement){
+                       .dim = MR_DIM_BATCH, .batch = alone[i], .place = last ? alone[i] - 1 : 0, .decode = true });
     for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
         for (int last = 0; last < 2; last++)
-            add(s, (arrangement){ .dim = MR_BATCH, .batch = whole[i], .place = last ? whole[i] - 1 : 0 });
+            add(s, (arrangement){ .dim = MR_DIM_BATCH, .batch = whole[i], .place = last ? whole[i] - 1 : 0 });
 }
 
 /* At every place, or on both sides of those where something may begin anew. */
@@ -81,9 +81,9 @@ static bool is_tried(int64_t cut, int64_t tokens)
 static void add_chunks(search *s)
 {
     for (int64_t cut = 1; cut < s->tokens; cut++)
-        if (is_tried(cut, s->tokens)) add(s, (arrangement){ .dim = MR_CHUNKS, .batch = 1, .cut = cut });
+        if (is_tried(cut, s->tokens)) add(s, (arrangement){ .dim = MR_DIM_CHUNKS, .batch = 1, .cut = cut });
     for (int64_t each = 1; each < s->tokens; each *= 2)
-        add(s, (arrangement){ .dim = MR_CHUNKS, .batch = 1, .each = each });
+        add(s, (arrangement){ .dim = MR_DIM_CHUNKS, .batch = 1, .each = each });
 }
 
 static bool is_possible(search *s, const mr_setting *setting)
@@ -102,7 +102,7 @@ static void add_cores(search *s, const mr_setting *setting)
         other.tp = tp;
         const bool usual = (tp & (tp - 1)) == 0 || tp == 3 || tp == 6 || tp == 12;
         if (usual && tp != setting->tp && is_possible(s, &other))
-            add(s, (arrangement){ .dim = MR_CORES, .batch = 1, .tp = tp });
+            add(s, (arrangement){ .dim = MR_DIM_CORES, .batch = 1, .tp = tp });
     }
 }
 
@@ -110,9 +110,9 @@ static void add_cores(search *s, const mr_setting *setting)
 
 static void name_of(const arrangement *a, char *name, size_t size)
 {
-    if (a->dim == MR_CORES)
+    if (a->dim == MR_DIM_CORES)
         snprintf(name, size, "%d core%s", a->tp, a->tp == 1 ? "" : "s");
-    else if (a->dim == MR_BATCH)
+    else if (a->dim == MR_DIM_BATCH)
         snprintf(name, size, "%lld sequences%s, the %s of them", (long long)a->batch, a->decode ? " decode" : "",
                  a->place ? "last" : "first");
     else if (a->each)
@@ -154,7 +154,7 @@ static void step(search *s, int64_t from, int64_t count, int64_t batch, int64_t 
 static void run_one(search *s, const arrangement *a, bool plain)
 {
     const int64_t n = s->tokens;
-    if (a->dim == MR_CORES && a->tp) s->run.setting.tp = a->tp;
+    if (a->dim == MR_DIM_CORES && a->tp) s->run.setting.tp = a->tp;
     if (a->decode) {
         if (n > 1 && plain) step(s, 0, n - 1, 1, 0, 0);
         step(s, n - 1, 1, a->batch, a->place, 1);
@@ -174,7 +174,7 @@ static void run_group(search *s, const arrangement *plain, mr_numbers numbers, c
     bool recorded[2] = { false, false }; /* without and with other cores: what a cut product is called */
     for (int i = 0; i < s->count; i++) {
         const arrangement *a = &s->list[i];
-        const bool recut = a->dim == MR_CORES;
+        const bool recut = a->dim == MR_DIM_CORES;
         if (a->decode != plain->decode) continue;
         if (!recorded[recut]) {
             if (recut) snprintf(label, sizeof label, "%d core%s", tp, tp == 1 ? "" : "s");
@@ -192,7 +192,7 @@ static void run_group(search *s, const arrangement *plain, mr_numbers numbers, c
 
 static void run_all(search *s)
 {
-    static const arrangement alone = { .dim = MR_BATCH, .batch = 1, .decode = true }, whole = { .batch = 1 };
+    static const arrangement alone = { .dim = MR_DIM_BATCH, .batch = 1, .decode = true }, whole = { .batch = 1 };
     for (mr_numbers n = MR_NUMBERS_MODEL; n <= MR_NUMBERS_FREE; n++) {
         run_group(s, &alone, n, "1 sequence decodes");
         run_group(s, &whole, n, "1 sequence, its prompt whole");
