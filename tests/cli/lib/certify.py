@@ -1,7 +1,7 @@
 # What modelrun --certify must say, judged apart from it: which operations depend on what, setting by setting, from the
 # definitions; and the pairs of differing numbers, from a decoder in NumPy that adds in binary32 in the engines' order,
 # with rings, cores and windows of its own. Shares no code with the program.
-# Usage: certify.py hard FOLDER (a model whose window shows in BF16)
+# Usage: certify.py make FOLDER (llama, window, moe, or hard, whose window shows in BF16)
 #        | verdicts REPORT.json FEATURE... (each setting's; features of the model: window, whole)
 #        | pairs FOLDER REPORT.json SETTING | scales FOLDER REPORT.json SETTING | window FOLDER REPORT.json
 #        | cost REPORT.json SETTING RING.json RING_OF_ONE_TOKEN.json (trnbench's)
@@ -13,12 +13,99 @@ import sys
 
 import numpy as np
 
-from modelrun import bf16, from_bf16, save
-
 F = np.float32
 MESSAGE, TILE, CHAINS = 64, 128, 4
 ALONE, WHOLE = (2, 3, 4, 5, 6, 8, 16, 64, 65), (2, 3)
 CORES = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
+
+# ---- models ----
+
+SIZES = dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=96,
+             vocab_size=97, max_position_embeddings=64, rms_norm_eps=1e-5, rope_theta=10000.0, hidden_act="silu",
+             tie_word_embeddings=False)
+MODELS = {
+    "llama": dict(SIZES, model_type="llama"),
+    "window": dict(SIZES, model_type="mistral", sliding_window=6),
+    "moe": dict(SIZES, model_type="qwen3_moe", num_experts=6, num_experts_per_tok=2, moe_intermediate_size=32,
+                norm_topk_prob=True, head_dim=16, decoder_sparse_step=2),
+    "hard": dict(SIZES, model_type="mistral", hidden_size=16, num_hidden_layers=1, num_attention_heads=1,
+                 num_key_value_heads=1, intermediate_size=16, sliding_window=8),
+}
+
+
+def bf16(x):
+    bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def from_bf16(code):
+    return (code.astype(np.uint32) << 16).view(np.float32)
+
+
+def save(folder, c, value, tokens):
+    header, at, data = {}, 0, []
+    for name, x in value.items():
+        raw = bf16(x).tobytes()
+        header[name] = {"dtype": "BF16", "shape": list(x.shape), "data_offsets": [at, at + len(raw)]}
+        at += len(raw)
+        data.append(raw)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    os.makedirs(folder)
+    with open(folder + "/model.safetensors", "wb") as f:
+        f.write(len(text).to_bytes(8, "little") + text + b"".join(data))
+    np.savez(folder + "/weights.npz", **{k: from_bf16(bf16(v)) for k, v in value.items()})
+    with open(folder + "/config.json", "w") as f:
+        json.dump(c, f)
+    with open(folder + "/tokens.txt", "w") as f:
+        f.write(" ".join(map(str, tokens)) + "\n")
+
+
+def shapes(c):
+    h, n = c["hidden_size"], c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+    wide, narrow = c["num_attention_heads"] * n, c["num_key_value_heads"] * n
+    yield "model.embed_tokens", (c["vocab_size"], h)
+    for i in range(c["num_hidden_layers"]):
+        at = f"model.layers.{i}."
+        for name in ("input_layernorm", "post_attention_layernorm"):
+            yield at + name, (h,)
+        for name, shape in (("q", (wide, h)), ("k", (narrow, h)), ("v", (narrow, h)), ("o", (h, wide))):
+            yield f"{at}self_attn.{name}_proj", shape
+        sparse = "num_experts" in c and (i + 1) % c["decoder_sparse_step"] == 0
+        inner = c["moe_intermediate_size"] if sparse else c["intermediate_size"]
+        if "num_experts" in c:
+            yield from ((f"{at}self_attn.{name}_norm", (n,)) for name in "qk")
+        if sparse:
+            yield at + "mlp.gate", (c["num_experts"], h)
+        for home in [f"mlp.experts.{e}." for e in range(c["num_experts"])] if sparse else ["mlp."]:
+            for name, shape in (("gate", (inner, h)), ("up", (inner, h)), ("down", (h, inner))):
+                yield f"{at}{home}{name}_proj", shape
+    yield "model.norm", (h,)
+    yield "lm_head", (c["vocab_size"], h)
+
+
+def random_values(c, rng):
+    for name, shape in shapes(c):
+        x = rng.standard_normal(shape)
+        yield name + ".weight", 1 + 0.3 * x if len(shape) == 1 else x * (1 if "embed" in name else 1.5 / shape[1] ** 0.5)
+
+
+def hard_values(c, rng):
+    """Values are 1, -1 or about 2^-26 of that, and each key has the same probability: what is left of a sum is what was
+    added after the large ones had gone."""
+    for name, shape in shapes(c):
+        x = np.ones(shape) if len(shape) == 1 else np.zeros(shape) if "k_proj" in name else np.eye(*shape)
+        if "embed" in name:
+            small, large = rng.standard_normal(shape) * 2.0**-26, np.where(rng.random(shape) < 0.5, 1.0, -1.0)
+            x = np.where(rng.random(shape) < 0.5, small, large)
+        yield name + ".weight", rng.standard_normal(shape) if "lm_head" in name else x
+
+
+def make(model):
+    c, rng = MODELS[model], np.random.default_rng(3)
+    value = dict((hard_values if model == "hard" else random_values)(c, rng))
+    save(model, c, value, rng.integers(0, c["vocab_size"], 24))
+
 
 # ---- which operations depend on what ----
 
@@ -428,41 +515,9 @@ def scales(folder, report, text):
 
 # ---- windows: a key's place in the chains ----
 
-HARD = dict(model_type="mistral", hidden_size=16, num_hidden_layers=1, num_attention_heads=1, num_key_value_heads=1,
-            intermediate_size=16, vocab_size=64, max_position_embeddings=32, rms_norm_eps=1e-5, sliding_window=8,
-            hidden_act="silu", tie_word_embeddings=False)
-
-
-def hard(folder):
-    """Values are 1, -1 or about 2^-26 of that, and each key has the same probability: what is left of a sum is what was
-    added after the large ones had gone."""
-    rng = np.random.default_rng(3)
-    n, value = HARD["hidden_size"], {}
-    small = rng.standard_normal((HARD["vocab_size"], n)) * 2.0**-26
-    large = np.where(rng.random(small.shape) < 0.5, 1.0, -1.0)
-    value["model.embed_tokens.weight"] = np.where(rng.random(small.shape) < 0.5, small, large)
-    at = "model.layers.0."
-    for name in ("input_layernorm", "post_attention_layernorm"):
-        value[f"{at}{name}.weight"] = np.ones(n)
-    value["model.norm.weight"] = np.ones(n)
-    for name, x in (("q", np.eye(n)), ("k", np.zeros((n, n))), ("v", np.eye(n)), ("o", np.eye(n))):
-        value[f"{at}self_attn.{name}_proj.weight"] = x
-    for name in ("gate", "up", "down"):
-        value[f"{at}mlp.{name}_proj.weight"] = np.eye(n)
-    value["lm_head.weight"] = rng.standard_normal((HARD["vocab_size"], n))
-    value = {k: from_bf16(bf16(v)) for k, v in value.items()}
-    os.makedirs(folder)
-    save(folder + "/model.safetensors", {k: ("BF16", bf16(v)) for k, v in value.items()})
-    np.savez(folder + "/weights.npz", **value)
-    with open(folder + "/config.json", "w") as f:
-        json.dump(HARD, f)
-    with open(folder + "/tokens.txt", "w") as f:
-        f.write(" ".join(map(str, rng.integers(0, HARD["vocab_size"], 20))) + "\n")
-
-
 def mixed(v, t, block):
     """Token t's mean of the values that it sees; its block's keys begin with the first that token `block` sees."""
-    window = HARD["sliding_window"]
+    window = MODELS["hard"]["sliding_window"]
     first, own = max(0, block + 1 - window), max(0, t + 1 - window)
     p = r16(np.full((1, t + 1 - own), F(1) / F(t + 1 - own), F))
     return r16(product(p, v[own : t + 1].T, own - first))
@@ -506,8 +561,8 @@ def loaded(path):
 
 if __name__ == "__main__":
     what, *rest = sys.argv[1:]
-    if what == "hard":
-        hard(rest[0])
+    if what == "make":
+        make(rest[0])
     elif what == "verdicts":
         verdicts(loaded(rest[0]), rest[1:])
     elif what == "pairs":
