@@ -87,7 +87,8 @@ def shapes(c):
 def random_values(c, rng):
     for name, shape in shapes(c):
         x = rng.standard_normal(shape)
-        yield name + ".weight", 1 + 0.3 * x if len(shape) == 1 else x * (1 if "embed" in name else 1.5 / shape[1] ** 0.5)
+        scale = 1 if "embed" in name else 1.5 / shape[-1] ** 0.5
+        yield name + ".weight", 1 + 0.3 * x if len(shape) == 1 else x * scale
 
 
 def hard_values(c, rng):
