@@ -31,7 +31,7 @@ says 'of what depends'
 . "$lib/numpy.sh"
 . "$lib/served.sh"
 twin() { served "$lib/certify.py" "$@" || fail "certify.py $*"; }
-for model in llama window moe hard; do twin make $model; done
+for model in llama window moe long hard; do twin make $model; done
 
 # certified MODEL TOKENS SETTING...: the report in r.json
 certified() {
@@ -55,6 +55,8 @@ certified moe 4 bf16,tp=4
 twin verdicts r.json
 certified window 12 bf16 bf16,keys=aligned bf16,chains=1
 twin verdicts r.json window
+certified long 7 bf16
+twin verdicts r.json long
 if [ "${TRN_TEST_LEVEL:-1}" -ge 2 ]; then
     certified llama 24 bf16,tp=4,wire=f32 bf16,tp=8 f16,tp=4 fp32,tp=4 bf16,kv=fp8 bf16,fp8=halve \
         bf16,fp8=requant,tp=2 $random

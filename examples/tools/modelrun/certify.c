@@ -90,6 +90,8 @@ static void try_cures(mr_certificate *c, const mr_judged *j, mr_model *model, co
     const mr_cause *cause;
     for (int i = 0; (cause = mr_cause_at(i)) != NULL; i++) {
         if (!applies(c, j, cause) || is_cured(c, cause)) continue;
+        if (!cause->cure[0].words && c->cures < MR_CUREDS)
+            c->cured[c->cures++] = (mr_cured){ .cause = cause, .words = "nothing", .why_not = "no setting cures it" };
         for (int n = 0; n < MR_CURES && cause->cure[n].words; n++) cure(c, j, cause, n, model, text, system);
     }
 }

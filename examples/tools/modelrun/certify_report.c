@@ -260,7 +260,7 @@ static void print_cures(FILE *out, const mr_certified *all, const mr_certificate
         const mr_cured *q = &c->cured[i];
         app_say(out, "\n%s against [%s]: ", q->words, q->cause->name);
         if (!q->ran) {
-            app_say(out, "not tried: %s", q->why_not);
+            app_say(out, "%s", q->why_not);
             continue;
         }
         fprintf(out, "%lld of %lld numbers differ%s", (long long)q->differ, (long long)q->compared,
