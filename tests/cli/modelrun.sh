@@ -83,6 +83,13 @@ grep -q '^"fp8=ratio,weights-only"' all.csv || fail "there is no row for a combi
 [ $? = 1 ] || fail "--max-kl was exceeded, and the status is not 1"
 works llama --tokens llama/tokens.txt --setting bf16 --max-kl 1
 
+# ---- caches of FP8: of latents it is they that are kept ----
+
+for model in llama deepseek; do
+    works $model --tokens llama/tokens.txt --setting fp32,act=ideal,kv=fp8 --logits kept.npy
+    twin cached $model kept.npy 2e-5
+done
+
 # ---- noise beside BF16's, and routers that choose otherwise ----
 
 works qwen2_moe --tokens llama/tokens.txt --setting bf16 --setting mxfp4 --setting fp32,act=ideal --json report.json

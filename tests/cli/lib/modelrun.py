@@ -1,7 +1,8 @@
 # Tiny models of every family that modelrun knows, written with NumPy alone, and their logits in float64, from the
 # papers and from what transformers documents of each family: shares no code with the program.
 # Usage: modelrun.py make (a folder for each case; prints them) | check LOGITS.npy TOLERANCE ... (in each of them)
-#        | greedy FOLDER COUNT | noise REPORT.json (R and flips; prints the flips)
+#        | greedy FOLDER COUNT | cached FOLDER LOGITS.npy TOLERANCE (keys and values in FP8)
+#        | noise REPORT.json (R and flips; prints the flips)
 #        | tokenizer FOLDER TEXT (a tiny tokenizer.json, and the text's tokens)
 #        | edit FOLDER FIELD JSON (of config.json) | rename FOLDER FROM TO (tensors, in place)
 import json
@@ -12,7 +13,7 @@ import sys
 import numpy as np
 
 import modelrun_more
-from modelrun_basics import ACT, LLAMA3, TOKENS, VOCAB, Weights, frequencies, rms, save, sigmoid, softmax
+from modelrun_basics import ACT, LLAMA3, TOKENS, VOCAB, Weights, frequencies, kept, rms, save, sigmoid, softmax
 
 def rotate(x, c):  # x [T, heads, n]
     n = x.shape[-1]
@@ -121,7 +122,8 @@ def usual(c, w, tokens):
         q, k, v = (linear(h, at + f"self_attn.{p}_proj").reshape(T, -1, n) for p in "qkv")
         if at + "self_attn.q_norm.weight" in w:
             q, k = rms(q, w[at + "self_attn.q_norm.weight"], eps), rms(k, w[at + "self_attn.k_norm.weight"], eps)
-        o = attend(rotate(q, c), rotate(k, c), v, n**-0.5, window, w.get(at + "self_attn.sinks"))
+        k, v = kept(c, rotate(k, c)), kept(c, v)
+        o = attend(rotate(q, c), k, v, n**-0.5, window, w.get(at + "self_attn.sinks"))
         x = x + linear(o, at + "self_attn.o_proj")
         h = rms(x, w[at + "post_attention_layernorm.weight"], eps)
         if at + "mlp.up_proj.weight" in w:
@@ -291,8 +293,8 @@ def make(case):
     np.savez(case + "/weights.npz", **value)
 
 
-def check(folder, path, tolerance):
-    have, want = np.load(path).astype(np.float64), np.load(folder + "/expected.npy")
+def check(folder, path, tolerance, want=None):
+    have, want = np.load(path).astype(np.float64), np.load(folder + "/expected.npy") if want is None else want
     if have.shape != want.shape or not np.isfinite(have).all():
         return f"{path}: logits of shape {have.shape}, or not finite"
     error = np.abs(have - want).max() / np.abs(want).max()
@@ -317,11 +319,19 @@ def noise(path):
     print(*(f"{name}={[x for x in flips.get(name, [])]}" for name in rows))
 
 
-def greedy(folder, count):
+def read(folder):
     with open(folder + "/config.json") as f:
         c = json.load(f)
-    w = dict(np.load(folder + "/weights.npz"))
-    tokens = [int(t) for t in open(folder + "/tokens.txt").read().split()]
+    return c, dict(np.load(folder + "/weights.npz")), [int(t) for t in open(folder + "/tokens.txt").read().split()]
+
+
+def cached(folder, path, tolerance):
+    c, w, tokens = read(folder)
+    return check(folder, path, tolerance, logits(dict(c, kv_fp8=True), w, np.array(tokens)))
+
+
+def greedy(folder, count):
+    c, w, tokens = read(folder)
     made = []
     for _ in range(count):
         made.append(int(np.argmax(logits(c, w, np.array(tokens + made))[-1])))
@@ -361,6 +371,8 @@ if __name__ == "__main__":
         for case in CASES:
             make(case)
         print(*CASES)
+    elif sys.argv[1] == "cached":
+        sys.exit(cached(sys.argv[2], sys.argv[3], float(sys.argv[4])) or 0)
     elif sys.argv[1] == "noise":
         noise(sys.argv[2])
     elif sys.argv[1] == "greedy":

@@ -30,6 +30,7 @@ def e4m3_values():
 
 
 E4M3 = e4m3_values()
+KEPT = np.where(np.abs(E4M3) <= 240, E4M3, np.nan)  # what a cache of FP8 holds
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 
 
@@ -161,3 +162,8 @@ def frequencies(c, n):
             attention = scale(m) / scale(all_dim) if m and all_dim else scale(1)
         return f / rope["factor"] * ramp + f * (1 - ramp), attention
     return f, 1.0
+
+
+def kept(c, x):
+    """What a cache gives back of x: with kv_fp8 the nearest number of FP8."""
+    return KEPT[nearest(KEPT, x)] if c.get("kv_fp8") else x
