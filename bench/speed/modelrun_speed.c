@@ -70,7 +70,7 @@ static void make_peer(pair *p, int capacity)
     p->layer = app_memory((size_t)c->layers, sizeof *p->layer);
     for (int64_t i = 0; i < c->layers; i++) {
         const mr_layer *l = &m->layer[i];
-        p->layer[i] = (llama_plain_layer){ { codes(&l->norm[0]), codes(&l->norm[1]) },
+        p->layer[i] = (llama_plain_layer){ { codes(&l->w[MR_NORM_1]), codes(&l->w[MR_NORM_2]) },
                                            codes(&l->w[MR_Q]),
                                            codes(&l->w[MR_K]),
                                            codes(&l->w[MR_V]),
@@ -79,10 +79,11 @@ static void make_peer(pair *p, int capacity)
                                            codes(&l->w[MR_UP]),
                                            codes(&l->w[MR_DOWN]) };
     }
-    p->peer =
-        (llama_plain){ (int)c->layers,       (int)c->hidden,  (int)c->heads,   (int)c->kv_heads, (int)c->head_dim,
-                       (int)c->intermediate, (int)c->vocab,   capacity,        (float)c->eps,    (float)c->rope.theta,
-                       codes(&m->embed),     codes(&m->norm), codes(&m->head), p->layer,         NULL };
+    p->peer = (llama_plain){
+        (int)c->layers,       (int)c->hidden,  (int)c->heads,   (int)c->kv_heads, (int)c->head_dim,
+        (int)c->intermediate, (int)c->vocab,   capacity,        (float)c->eps,    (float)c->rope[MR_ROPE_ALL].theta,
+        codes(&m->embed),     codes(&m->norm), codes(&m->head), p->layer,         NULL
+    };
     p->peer.scratch = app_memory((size_t)llama_plain_scratch(&p->peer), sizeof(float));
     for (int i = 0; i < MOST; i++) p->cache[i] = app_memory((size_t)llama_plain_cache(&p->peer), sizeof(float));
 }

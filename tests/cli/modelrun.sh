@@ -39,17 +39,15 @@ twin() { served "$lib/modelrun.py" "$@" || fail "modelrun.py $*"; }
 
 # ---- every family: the reference, and the engines in binary32, against NumPy in binary64 ----
 
-for model in $(twin cases); do
-    twin make "$model" "$model"
-    works "$model" --tokens "$model/tokens.txt" --logits reference.npy
-    twin check "$model" reference.npy 2e-6
-    works "$model" --tokens "$model/tokens.txt" --setting fp32,act=ideal --logits engine.npy
-    twin check "$model" engine.npy 2e-5
+for model in $(twin make); do
+    works "$model" --tokens "$model/tokens.txt" --logits "$model/reference.npy"
+    works "$model" --tokens "$model/tokens.txt" --setting fp32,act=ideal --logits "$model/engine.npy"
 done
+twin check reference.npy 2e-6 engine.npy 2e-5
 
 # ---- every setting ----
 
-for model in llama gpt_oss gpt2 qwen3_moe; do
+for model in llama gpt_oss gpt2 deepseek llama4 qwen3_moe; do
     works "$model" --tokens "$model/tokens.txt" --csv all.csv
     works "$model" --tokens "$model/tokens.txt" --json - --setting bf16 --setting bf16,tp=2,wire=f32
     says '"family": '
@@ -85,9 +83,28 @@ grep -q '^"fp8=ratio,weights-only"' all.csv || fail "there is no row for a combi
 [ $? = 1 ] || fail "--max-kl was exceeded, and the status is not 1"
 works llama --tokens llama/tokens.txt --setting bf16 --max-kl 1
 
+# ---- caches of FP8: of latents it is they that are kept ----
+
+for model in llama deepseek; do
+    works $model --tokens llama/tokens.txt --setting fp32,act=ideal,kv=fp8 --logits kept.npy
+    twin cached $model kept.npy 2e-5
+done
+
+# ---- noise beside BF16's, and routers that choose otherwise ----
+
+works qwen2_moe --tokens llama/tokens.txt --setting bf16 --setting mxfp4 --setting fp32,act=ideal --json report.json
+twin noise report.json >flips
+grep -q 'f32=\[0, None, 0\].*fp32,act=ideal=\[0, None, 0\]' flips ||
+    fail "the same numbers choose otherwise: $(cat flips)"
+grep -q 'mxfp4=\[[1-9][0-9.]*, None, [1-9]' flips || fail "MXFP4 changes no choice: $(cat flips)"
+works llama --tokens llama/tokens.txt --setting bf16 --setting fp8-halve --json report.json
+twin noise report.json >flips
+works llama --tokens llama/tokens.txt --setting fp8-halve --json -
+says '"R": null'
+
 # ---- caches, several sequences ----
 
-for model in llama qwen2_window gpt_oss gpt2 qwen3; do
+for model in llama qwen2_window gpt_oss gpt2 qwen3 deepseek phi3_long gemma3 llama4 ministral3 qwen3_next nemotron; do
     works "$model" --tokens "$model/tokens.txt" --generate 9 --setting f32
     [ "$(cat out)" = "f32 0: $(twin greedy "$model" 9)" ] || fail "$model: greedy tokens differ: $(cat out)"
 done
@@ -133,11 +150,12 @@ edited() {
     twin edit bad "$2" "$3"
 }
 edited llama model_type '"mamba2"'
-refuses "bad/config.json: its 'model_type' is 'mamba2'; supported are llama, mistral, ministral, mixtral, qwen2, qwen3,\
- qwen2_moe, qwen3_moe, gpt_oss, gpt2, srlab_char" bad --tokens llama/tokens.txt
-edited llama rope_scaling '{"rope_type": "longrope"}'
-refuses "bad/config.json: its scaling of positions is 'longrope'; known are default, dynamic, linear, llama3 and yarn" \
-    bad --tokens llama/tokens.txt
+refuses "bad/config.json: its 'model_type' is 'mamba2'; supported are llama, llama4_text, mistral, ministral,\
+ ministral3, mixtral, qwen2, qwen3, qwen2_moe, qwen3_moe, qwen3_next, deepseek_v3, kimi_k2, glm4_moe, minimax_m2, phi3,\
+ gemma3_text, nemotron_h, gpt_oss, gpt2, srlab_char" bad --tokens llama/tokens.txt
+edited llama rope_scaling '{"rope_type": "proportional"}'
+refuses "bad/config.json: its scaling of positions is 'proportional'; known are default, dynamic, linear, llama3, yarn\
+ and longrope" bad --tokens llama/tokens.txt
 edited llama rope_scaling '{"rope_type": "linear"}'
 refuses "bad/config.json: its scaling of positions has no 'factor'" bad --tokens llama/tokens.txt
 edited llama hidden_act '"selu"'
@@ -152,6 +170,64 @@ refuses "bad: tensor 'model.layers.3.input_layernorm' is not in the checkpoint (
 edited llama partial_rotary_factor 0.5
 refuses "bad/config.json: its 'partial_rotary_factor' is not 1, and heads that turn in part are not supported" \
     bad --tokens llama/tokens.txt
+
+# a text that does not say what it is, inside of a model that does
+edited gemma3 model_type null
+works bad --tokens gemma3/tokens.txt --logits named.npy
+cmp -s named.npy gemma3/reference.npy || fail "gemma3's text is not gemma3_text"
+
+# FAMILY FIELD JSON SENTENCE: that field alone is wrong
+field() {
+    edited "$1" "$2" "$3"
+    refuses "bad/config.json: $4" bad --tokens llama/tokens.txt
+}
+only() { field "$1" "$2" "$3" "its '$2' is not $4, and anything else is not supported for $5"; }
+only deepseek topk_method '"greedy"' noaux_tc deepseek_v3
+only deepseek scoring_func '"softmax"' sigmoid deepseek_v3
+only kimi moe_layer_freq 2 1 kimi_k2
+only gemma3 final_logit_softcapping 30.0 null gemma3_text
+only gemma3 attn_logit_softcapping 50.0 null gemma3_text
+only gemma3 use_bidirectional_attention true false gemma3_text
+only minimax qk_norm_type '"per_head"' per_layer minimax_m2
+only minimax use_routing_bias false true minimax_m2
+only minimax attn_type_list '[1, 0]' 1 minimax_m2
+field deepseek n_group 3 "its 8 experts do not divide into 3 groups of two or more"
+field deepseek n_group null "its 'n_group' is null"
+field deepseek topk_group 1 "its 'num_experts_per_tok' is 3, and the chosen groups have 2"
+field qwen3_moe num_experts_per_tok null \
+    "it has no 'num_experts_per_tok', and the usual 8 are more than its 6 experts"
+field deepseek num_key_value_heads 2 \
+    "its 'num_key_value_heads' is 2, and from latents come as many as there are heads, 4"
+field deepseek qk_rope_head_dim 7 "its 'qk_rope_head_dim' 7 is odd"
+field deepseek partial_rotary_factor 0.5 \
+    "its 'partial_rotary_factor' is not 1, and heads that turn in part are not supported"
+field glm partial_rotary_factor 0.2 "3 of its 16 dimensions of a head turn, which are no pairs"
+field minimax rotary_dim 17 "its 'rotary_dim' is 17; expected 2 to 16"
+field qwen3_next linear_num_key_heads 3 "its 4 'linear_num_value_heads' do not divide by its 3 'linear_num_key_heads'"
+field qwen3_next layer_types '["linear_attention", "sliding_attention", "full_attention", "full_attention"]' \
+    "its 'layer_types' has 'sliding_attention'; known are full_attention and linear_attention"
+field nemotron hybrid_override_pattern '"M-*E"' \
+    "its 'layers_block_type' or 'hybrid_override_pattern' is not of 5 layers"
+field nemotron hybrid_override_pattern '"M-*EX"' "its layer 4 is of a kind that is not known; known are M, *, - and E,\
+ or linear_attention, full_attention, mlp and moe"
+field nemotron time_step_limit '[1, 0.5]' "its 'time_step_limit' is not a list of two numbers, the larger one last"
+field nemotron n_groups 4 "its 6 'mamba_num_heads' do not divide by its 4 'n_groups'"
+only nemotron moe_latent_size 16 null nemotron_h
+field llama hidden_act '"relu2"' "its 'hidden_act' is 'relu2'; known are silu, gelu, gelu_new, gelu_pytorch_tanh,\
+ quick_gelu and relu"
+field llama4 attention_chunk_size null "its 'attention_chunk_size' is null"
+field llama4 no_rope_layers '[1, 0]' "its 'no_rope_layers' is not a list of 4 numbers"
+field llama4 no_rope_layers '[1, 0, 2, 1]' "its 'no_rope_layers' has something that is neither 0 nor 1"
+field llama rope_scaling '{"type": "default", "llama_4_scaling_beta": 0.1}' \
+    "its 'llama_4_scaling_beta' is 0.1, which is not supported for llama"
+field ministral3 rope_parameters '{"rope_type": "default"}' "its positions have no 'llama_4_scaling_beta'"
+field phi3 rope_scaling '{"type": "longrope", "short_factor": [1, 2], "long_factor": 3}' \
+    "its 'short_factor' is not a list of 6 numbers, one for each pair that turns"
+field phi3 rope_scaling '{"type": "su", "short_factor": [1, 2, 3, 4, 5, 0]}' \
+    "its 'short_factor' has something that is no number from 1e-06 to 1e+09"
+field gemma3_types rope_parameters '{"rope_type": "default"}' "its 'rope_parameters' have no 'full_attention'"
+refuses "phi3_short: its positions turn otherwise in texts beyond 32 tokens (longrope), and from 24 on 20 were asked\
+ for; end before, or begin beyond" phi3_short --tokens llama/tokens.txt --generate 20
 rm -rf bad
 cp -r llama bad
 twin rename bad layers.1.mlp.up_proj.weight layers.1.mlp.up_proj.qweigh
@@ -184,7 +260,7 @@ cp llama/config.json bad
 
 # ---- random weights ----
 
-for model in llama gpt_oss_plain gpt2 qwen2_moe; do
+for model in llama gpt_oss_plain gpt2 qwen2_moe deepseek minimax phi3 gemma3 llama4 qwen3_next nemotron; do
     works --random "$model/config.json" --write-random "random_$model"
     works "random_$model" --tokens "$model/tokens.txt" --setting bf16 --csv all.csv
     awk -F, 'NR > 1 && ($2 == "" || $8 != 0) { exit 1 }' all.csv || fail "random $model: no figures"

@@ -1,4 +1,4 @@
-/* compare.c - all settings on a text: perplexity, KL and top-1 against the reference, SQNR after each layer.
+/* compare.c - all settings on a text: perplexity, KL and top-1 against the reference, SQNR after each layer, routers.
  * SPDX-License-Identifier: MIT
  */
 #include "run.h"
@@ -12,17 +12,19 @@ typedef struct pass {
     int64_t rows;
     mr_span *span;
     int spans;
-    int32_t *token; /* [rows] */
-    int32_t *next;  /* [rows]; -1: the window ends here */
-    float *state;   /* [layers, rows, hidden] */
-    float *logits;  /* [rows, vocab] */
-    int64_t first;  /* the row of the text that row 0 is */
+    int32_t *token;  /* [rows] */
+    int32_t *next;   /* [rows]; -1: the window ends here */
+    float *state;    /* [layers, rows, hidden] */
+    int16_t *chosen; /* [layers, rows, experts_per_token] */
+    float *logits;   /* [rows, vocab] */
+    int64_t first;   /* the row of the text that row 0 is */
 } pass;
 
 typedef struct sums {
     double nll, kl, kl_worst, top1, seconds;
     int64_t predicted, finite, rows;
     double *signal, *noise; /* [layers + 1] */
+    int64_t *flips;         /* [layers]: rows whose experts are other ones */
     bool *broken;           /* there was a number that is none */
 } sums;
 
@@ -106,6 +108,21 @@ static void see_layer(void *user, int64_t layer, const float *h, int64_t rows)
         add_noise(c->now, layer, state, h, n);
 }
 
+static void see_choice(void *user, int64_t layer, int64_t row, const int64_t *expert)
+{
+    comparison *c = user;
+    const int64_t k = c->model->config.experts_per_token;
+    int16_t *chosen = c->pass->chosen + (layer * c->pass->rows + row) * k;
+    bool same = true;
+    for (int64_t i = 0; i < k && c->reference; i++) chosen[i] = (int16_t)expert[i];
+    for (int64_t i = 0; i < k; i++) {
+        bool known = false;
+        for (int64_t j = 0; j < k; j++) known |= chosen[j] == expert[i];
+        same &= known;
+    }
+    c->now->flips[layer] += !same;
+}
+
 /* Rows [first, first + count), whose logits x are. */
 static void see_logits(comparison *c, const float *x, int64_t first, int64_t count)
 {
@@ -147,6 +164,7 @@ static bool run_setting(comparison *c, int index, char *why)
     c->now = &c->sum[index];
     c->reference = index == 0;
     run.seen = see_layer;
+    run.chose = see_choice;
     run.user = c;
     float *h = app_memory((size_t)(p->rows * config->hidden), sizeof *h);
     float *logits = app_memory((size_t)(HEAD_ROWS * config->vocab), sizeof *logits);
@@ -207,6 +225,7 @@ static bool run_passes(comparison *c, const mr_text *text, mr_result *result, ch
     bool ok = true;
     p.state = app_memory((size_t)(most * config->layers * config->hidden), sizeof *p.state);
     p.logits = app_memory((size_t)(most * config->vocab), sizeof *p.logits);
+    p.chosen = app_memory((size_t)(most * config->layers * config->experts_per_token + 1), sizeof *p.chosen);
     c->pass = &p;
     for (int64_t at = 0; at < text->tokens && ok;) {
         at = fill_pass(&p, text, at, result->context, most);
@@ -221,6 +240,7 @@ static bool run_passes(comparison *c, const mr_text *text, mr_result *result, ch
     free(p.token);
     free(p.next);
     free(p.state);
+    free(p.chosen);
     free(p.logits);
     return ok;
 }
@@ -247,6 +267,37 @@ static void finish(mr_row *row, const sums *s, const mr_setting *setting, int64_
     }
 }
 
+/* Of the routers that there are. */
+static void count_flips(mr_row *row, const sums *s, const mr_config *config)
+{
+    double sum = 0;
+    int64_t routers = 0;
+    row->flips = app_memory((size_t)config->layers, sizeof *row->flips);
+    for (int64_t i = 0; i < config->layers; i++) {
+        row->flips[i] = config->sparse[i] && s->rows ? (double)s->flips[i] / (double)s->rows : NAN;
+        if (!config->sparse[i]) continue;
+        sum += row->flips[i];
+        routers++;
+    }
+    row->all_flips = routers ? sum / (double)routers : NAN;
+}
+
+/* What each setting's noise is beside BF16's. */
+static void compare_noise(mr_result *result, const sums *sum, int64_t layers)
+{
+    int base = -1;
+    for (int i = 0; i < result->rows; i++)
+        if (strcmp(result->row[i].setting.name, "bf16") == 0) base = i;
+    for (int i = 0; i < result->rows; i++) {
+        mr_row *row = &result->row[i];
+        row->ratio = app_memory((size_t)layers + 1, sizeof *row->ratio);
+        for (int64_t l = 0; l <= layers; l++) {
+            const bool known = base >= 0 && sum[base].noise[l] > 0 && !sum[base].broken[l] && !sum[i].broken[l];
+            row->ratio[l] = known ? sqrt(sum[i].noise[l] / sum[base].noise[l]) : NAN;
+        }
+    }
+}
+
 uint64_t mr_peak_bytes(void)
 {
     struct rusage use;
@@ -269,21 +320,29 @@ bool mr_compare(mr_model *model, const mr_options *o, const mr_text *text, mr_re
     result->context = o->context < config->positions ? o->context : config->positions;
     result->threshold_db = o->threshold;
     result->alone = model->alone;
+    for (int64_t i = 0; i < layers; i++) result->mixture |= config->sparse[i];
     result->file_bytes = model->file_bytes;
     c.sum = app_memory((size_t)o->settings, sizeof *c.sum);
     for (int i = 0; i < o->settings; i++) {
         c.sum[i].signal = app_memory((size_t)layers + 1, sizeof(double));
         c.sum[i].noise = app_memory((size_t)layers + 1, sizeof(double));
         c.sum[i].broken = app_memory((size_t)layers + 1, sizeof(bool));
+        c.sum[i].flips = app_memory((size_t)layers, sizeof(int64_t));
     }
     const bool ok = run_passes(&c, text, result, why);
     result->row = app_memory((size_t)o->settings, sizeof *result->row);
     result->predicted = c.sum[0].predicted;
+    for (int i = 0; i < o->settings && ok; i++) {
+        mr_row *row = &result->row[result->rows++];
+        finish(row, &c.sum[i], &o->setting[i], layers, o->threshold);
+        count_flips(row, &c.sum[i], config);
+    }
+    compare_noise(result, c.sum, layers);
     for (int i = 0; i < o->settings; i++) {
-        if (ok) finish(&result->row[result->rows++], &c.sum[i], &o->setting[i], layers, o->threshold);
         free(c.sum[i].signal);
         free(c.sum[i].noise);
         free(c.sum[i].broken);
+        free(c.sum[i].flips);
     }
     free(c.sum);
     result->peak_bytes = mr_peak_bytes();
@@ -293,7 +352,11 @@ bool mr_compare(mr_model *model, const mr_options *o, const mr_text *text, mr_re
 
 void mr_result_free(mr_result *result)
 {
-    for (int i = 0; i < result->rows; i++) free(result->row[i].sqnr);
+    for (int i = 0; i < result->rows; i++) {
+        free(result->row[i].sqnr);
+        free(result->row[i].ratio);
+        free(result->row[i].flips);
+    }
     free(result->row);
     result->row = NULL;
     result->rows = 0;

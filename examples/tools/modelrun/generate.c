@@ -73,10 +73,26 @@ static void tell_speed(const job *j, const mr_setting *s)
             (double)mr_peak_bytes() / 1e6);
 }
 
+/* Keys in a cache have turned for short texts or for long ones; a text that becomes long on the way has both. */
+static bool turns_alike(const job *j, char *why)
+{
+    const mr_config *c = &j->model->config;
+    const int64_t original = (int64_t)c->rope[MR_ROPE_ALL].original;
+    if (c->rope[MR_ROPE_BEYOND].kind == MR_ROPE_NONE) return true;
+    for (int64_t i = 0; i < j->text->sequences; i++)
+        if (j->length[i] <= original && j->length[i] + j->o->generate - 1 > original)
+            return io_fail(why, j->o->folder,
+                           "its positions turn otherwise in texts beyond %lld tokens (longrope), and from %lld on %lld "
+                           "were asked for; end before, or begin beyond",
+                           (long long)original, (long long)j->length[i], (long long)j->o->generate);
+    return true;
+}
+
 static bool generate(job *j, const mr_setting *s, char *why)
 {
     int64_t longest = 0;
     mr_run run;
+    if (!turns_alike(j, why)) return false;
     for (int64_t i = 0; i < j->text->sequences; i++) longest = j->length[i] > longest ? j->length[i] : longest;
     if (longest + j->o->generate > j->model->config.positions)
         return io_fail(why, j->o->folder, "it takes %lld positions, and %lld were asked for",

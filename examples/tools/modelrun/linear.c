@@ -56,16 +56,23 @@ typedef struct operand {
     void *memory;
 } operand;
 
-/* A scale for each token, taken from its largest number: amax / 240. */
-static void quantise_fp8(operand *q, const float *x, int64_t rows, int64_t n)
+static float largest(const float *x, int64_t n)
 {
+    float most = 0;
+    for (int64_t k = 0; k < n; k++) most = fabsf(x[k]) > most ? fabsf(x[k]) : most;
+    return most;
+}
+
+/* A scale for each token, taken from its largest number: amax / 240; or one for all, from the largest of all. */
+static void quantise_fp8(const mr_run *run, operand *q, const float *x, int64_t rows, int64_t n)
+{
+    const float all = run->setting.scale_tensor ? largest(x, rows * n) : 0;
     unsigned char *code = q->memory = app_memory((size_t)(rows * n), 1);
     float *scaled = app_memory((size_t)n, sizeof *scaled);
     q->row_scale = app_memory((size_t)rows, sizeof *q->row_scale);
     q->a = trn_tensor_2d(TRN_F8_E4M3, code, rows, n);
     for (int64_t i = 0; i < rows; i++, x += n) {
-        float most = 0;
-        for (int64_t k = 0; k < n; k++) most = fabsf(x[k]) > most ? fabsf(x[k]) : most;
+        const float most = run->setting.scale_tensor ? all : largest(x, n);
         const float scale = most > 0 ? most / 240.0f : 1, inverse = 1 / scale;
         for (int64_t k = 0; k < n; k++) scaled[k] = x[k] * inverse;
         trn_convert_args a = { .dst = trn_tensor_1d(TRN_F8_E4M3, code + i * n, n),
@@ -102,7 +109,7 @@ static operand operand_of(const mr_run *run, const mr_matrix *m, const float *x,
     if (m->b_scale.rank)
         quantise_mx(run, &q, x, rows, n, m->b.shape[0]);
     else if (m->out_scale)
-        quantise_fp8(&q, x, rows, n);
+        quantise_fp8(run, &q, x, rows, n);
     else if (act == TRN_F32)
         q.a = floats(x, rows, n);
     else {
@@ -122,13 +129,14 @@ static void operand_free(operand *q)
 /* ---- one core's product ---- */
 
 /* Few rows, and weights as torch has them: the library packs b for that, which costs more than it gains. Row by row on
- * stripes of b that stay in a cache it reads b once, in memory order; the bits are the same. */
+ * stripes of b that stay in a cache it reads b once, in memory order; the bits are the same, but for PSUM's stochastic
+ * rounding, whose words are those of rows and columns of the whole. */
 enum { FEW_ROWS = 5, STRIPE = 64 };
 
 static bool is_few(const trn_matmul_args *a)
 {
-    return a->a.shape[0] > 1 && a->a.shape[0] <= FEW_ROWS && !a->packed && !a->b_scale.rank && a->b.stride[0] == 1 &&
-           a->b.shape[1] >= 2 * STRIPE;
+    return a->numerics->psum_rounding != TRN_STOCHASTIC && a->a.shape[0] > 1 && a->a.shape[0] <= FEW_ROWS &&
+           !a->packed && !a->b_scale.rank && a->b.stride[0] == 1 && a->b.shape[1] >= 2 * STRIPE;
 }
 
 static void multiply_stripe(const trn_matmul_args *whole, int64_t n)
@@ -186,8 +194,10 @@ static void multiply(const mr_run *run, const mr_matrix *m, const operand *q, in
 
 /* ---- several cores: each has a part of the depth, and their sums meet in a ring ---- */
 
+/* A ring adds in an order that an element's place selects; a mesh in one step adds in the order of the cores. */
 static void all_reduce(const mr_run *run, int tp, unsigned char *codes, int64_t n)
 {
+    const bool ordered = run->setting.reduce == MR_REDUCE_ORDERED;
     const trn_format wire = run->setting.wire;
     const trn_topology ring = trn_topology_torus(1, &tp, 64e9, 1e-6); /* values do not depend on its times */
     trn_tensor view[64];
@@ -197,19 +207,29 @@ static void all_reduce(const mr_run *run, int tp, unsigned char *codes, int64_t 
     trn_collective_args a = {
         .net = &ring, .op = TRN_ALL_REDUCE, .algorithm = TRN_RING, .src = view, .dst = view, .error = &error
     };
+    if (ordered) a.algorithm = TRN_MESH;
+    a.single_step = ordered;
     mr_must(trn_collective_run(&a), &error);
 }
 
-/* Tokens [first, first + rows) together, as one message. */
-static void multiply_parts(const mr_run *run, const mr_matrix *m, const operand *q, int64_t n, float *y)
+/* All tokens of q, which begin with row `first` of the product, together: one message. */
+static void multiply_parts(const mr_run *run, const mr_product *p, const mr_matrix *m, const operand *q, int64_t first,
+                           float *y)
 {
     const int tp = run->setting.tp;
-    const int64_t size = q->a.shape[0] * m->b.shape[1], depth = n / tp;
+    const int64_t size = q->a.shape[0] * m->b.shape[1], depth = p->w->columns / tp;
     const trn_format wire = run->setting.wire;
     const size_t bytes = trn_format_bytes(wire) * (size_t)size;
     unsigned char *codes = app_memory((size_t)tp, bytes);
     for (int r = 0; r < tp; r++) {
         multiply(run, m, q, r * depth, depth, y);
+        mr_see(run, (mr_made){ .op = MR_OP_PART,
+                               .of = p->w,
+                               .x = y,
+                               .rows = q->a.shape[0],
+                               .columns = m->b.shape[1],
+                               .row = first,
+                               .core = r });
         convert(trn_tensor_1d(wire, codes + (size_t)r * bytes, size), trn_tensor_1d(TRN_F32, y, size));
     }
     all_reduce(run, tp, codes, size);
@@ -217,18 +237,17 @@ static void multiply_parts(const mr_run *run, const mr_matrix *m, const operand 
     free(codes);
 }
 
-enum { MESSAGE_ROWS = 64 }; /* tokens whose sums travel together */
-
-static void multiply_rows(const mr_run *run, const mr_matrix *m, const operand *q, int64_t n, float *y)
+static void multiply_rows(const mr_run *run, const mr_product *p, const mr_matrix *m, const operand *q)
 {
     const int64_t rows = q->a.shape[0], out = m->b.shape[1];
-    for (int64_t i = 0; i < rows; i += MESSAGE_ROWS) {
-        const int64_t count = rows - i < MESSAGE_ROWS ? rows - i : MESSAGE_ROWS;
+    const int64_t most = run->setting.reduce == MR_REDUCE_TOKEN ? 1 : MR_MESSAGE_ROWS;
+    for (int64_t i = 0; i < rows; i += most) {
+        const int64_t count = rows - i < most ? rows - i : most;
         operand part = *q;
         part.a = trn_tensor_slice(q->a, 0, i, count);
         if (q->a_scale.rank) part.a_scale = trn_tensor_slice(q->a_scale, 0, i, count);
         if (q->row_scale) part.row_scale = q->row_scale + i;
-        multiply_parts(run, m, &part, n, y + i * out);
+        multiply_parts(run, p, m, &part, i, p->y + i * out);
     }
 }
 
@@ -247,13 +266,17 @@ static void engine_linear(mr_run *run, const mr_product *p)
 {
     const mr_matrix *m = mr_matrix_of(run, p->w);
     operand q = operand_of(run, m, p->x, p->rows, p->w->columns);
-    if (p->row_parallel && run->setting.tp > 1)
-        multiply_rows(run, m, &q, p->w->columns, p->y);
+    const bool cut = p->row_parallel && run->setting.tp > 1 && !run->setting.split_outputs;
+    if (cut)
+        multiply_rows(run, p, m, &q);
     else
         multiply(run, m, &q, 0, m->b.shape[0], p->y);
     operand_free(&q);
     add_bias(run, p);
     if (!p->raw) mr_round(run, p->y, p->rows * p->w->rows);
+    mr_see(run,
+           (mr_made){
+               .op = MR_OP_PRODUCT, .of = p->w, .x = p->y, .rows = p->rows, .columns = p->w->rows, .reduced = cut });
 }
 
 static void engine_scores(mr_run *run, const float *x, const void *k, int64_t rows, int64_t keys, int64_t n, float *y)

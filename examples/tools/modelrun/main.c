@@ -22,6 +22,22 @@ static bool take_setting(void *into, const char *value, char *why)
 APP_READ(take_scale_name, mr_options, quant_ask_scale(&o->asked, value, why))
 APP_READ(take_block, mr_options, quant_ask_block(&o->asked, value, why))
 
+static bool take_certify(void *into, const char *value, char *why)
+{
+    static const char *const word[] = { "batch" };
+    if (app_parse_word(value, word, 1, why) < 0) return false;
+    return ((mr_options *)into)->certify = true;
+}
+
+static bool take_system(void *into, const char *value, char *why)
+{
+    app_offer_systems();
+    const trn_system system = trn_system_from_name(value);
+    if (system == TRN_SYSTEM_COUNT) return app_refuse(why, "no such system; trnbench spec lists them");
+    ((mr_options *)into)->system = system;
+    return true;
+}
+
 static bool take_folder(void *options, const char *word, char *why)
 {
     mr_options *o = options;
@@ -41,7 +57,7 @@ static const app_option option[] = {
       "a row of --list, or words of it between commas: bf16,chains=1,tp=16; may be repeated;\n"
       "default: all rows",
       .apply = take_setting },
-    { "--context", "N", "the text is cut into windows of so many tokens: 256",
+    { "--context", "N", "the text is cut into windows of so many tokens: 256; --certify takes the first 16",
       APP_TAKES_INT64(mr_options, context, 1, 1 << 20) },
     { "--limit", "N", "no more tokens than these", APP_TAKES_INT64(mr_options, limit, 1, 1 << 26) },
     { "--threshold", "DB", "a layer whose SQNR is below has parted from the reference: 20",
@@ -52,6 +68,12 @@ static const app_option option[] = {
       APP_TAKES_INT64(mr_options, generate, 1, 1 << 20) },
     { "--pack", NULL, "with --generate: pack weights, 6 bytes for each of BF16; for many sequences",
       APP_SETS(mr_options, pack) },
+    { "--certify", "batch",
+      "say instead what a token's bits depend on, operation by operation: how many sequences run\n"
+      "together, where the prompt is cut, how many cores share a layer; and what cures it",
+      .apply = take_certify },
+    { "--system", "NAME", "with --certify: the system on which the time of cures is modelled: trn2.48xlarge",
+      .apply = take_system },
     { "--scale-name", "PATTERN",
       "how a weight's scale may be called, with {name} for the weight's name and\n"
       "{base} for that without .weight; may be repeated",
@@ -68,26 +90,30 @@ static const app_option option[] = {
     { "--logits", "FILE", "the last setting's logits as .npy, F32 [tokens, vocabulary]; default setting: f32",
       APP_TAKES_TEXT(mr_options, logits) },
     { "--list", NULL, "all settings, and the words for others", APP_SETS(mr_options, list) },
-    { "--schema", NULL, "the report's columns", APP_SETS(mr_options, schema) },
+    { "--schema", NULL, "the report's columns; with --certify the certificate's", APP_SETS(mr_options, schema) },
 };
 
 static const char usage[] = "usage: modelrun FOLDER --text FILE | --tokens FILE [options]\n"
                             "       modelrun FOLDER --text FILE | --tokens FILE --generate N [options]\n"
+                            "       modelrun FOLDER --text FILE | --tokens FILE --certify batch [options]\n"
                             "       modelrun --random CONFIG --write-random FOLDER\n"
                             "       modelrun --list";
 
 static const char summary[] =
     "Runs a language model on the CPU with the arithmetic of Trainium's engines, in many settings, and says for each\n"
     "what it loses against binary32: perplexity, KL, agreement, and the SQNR after each layer. FOLDER is as Hugging\n"
-    "Face has it: config.json and safetensors, of the families llama, mistral, mixtral, qwen2, qwen3, qwen2_moe,\n"
-    "qwen3_moe, gpt_oss and gpt2, in BF16, F16, F32, FP8 with scales, or MXFP4.";
+    "Face has it: config.json and safetensors, of the families llama, llama4, mistral, ministral3, mixtral, qwen2,\n"
+    "qwen3, qwen2_moe, qwen3_moe, qwen3_next, deepseek_v3, kimi_k2, glm4_moe, minimax_m2, phi3, gemma3, nemotron_h,\n"
+    "gpt_oss and gpt2, in BF16, F16, F32, FP8 with scales, or MXFP4.";
 
 static const char notes[] =
     "examples:\n"
     "  modelrun Llama-3.2-1B --text novel.txt --limit 4096            every setting\n"
     "  modelrun Qwen3-0.6B --tokens text.ids --setting fp8-halve --setting bf16,tp=64,wire=f32\n"
-    "  modelrun gpt2 --text start.txt --generate 20 --setting f32 --setting bf16\n\n"
-    "exit status: 0 all is well; 1 --max-kl was exceeded; 2 bad usage or bad input, after one sentence.";
+    "  modelrun gpt2 --text start.txt --generate 20 --setting f32 --setting bf16\n"
+    "  modelrun Qwen3-0.6B --tokens text.ids --certify batch --setting bf16,tp=8\n\n"
+    "exit status: 0 all is well; 1 --max-kl was exceeded, or --certify found that its rules are wrong; 2 bad\n"
+    "usage or bad input, after one sentence.";
 
 static const app_command command = {
     "modelrun", usage, summary, option, sizeof option / sizeof option[0], notes, take_folder,
@@ -107,6 +133,12 @@ static int check(const mr_options *o)
     if (o->tokens && o->text) return app_complain(APP_USAGE, "--tokens and --text exclude each other");
     if (o->generate && (o->csv || o->json || o->html || o->logits))
         return app_complain(APP_USAGE, "--generate prints tokens; --csv, --json, --html and --logits go without it");
+    if (o->certify && (o->generate || o->logits || o->pack || o->max_kl >= 0))
+        return app_complain(APP_USAGE, "--certify goes without --generate, --logits, --pack and --max-kl");
+    for (int i = 0; i < o->settings && o->certify; i++)
+        if (o->setting[i].reference)
+            return app_complain(APP_USAGE, "--setting %s: the reference has no engines to certify; begin with bf16",
+                                o->setting[i].name);
     return APP_OK;
 }
 
@@ -204,7 +236,10 @@ static int run(mr_options *o)
     if (!mr_text_read(o, model.config.vocab, &text, why)) status = app_complain(APP_USAGE, "%s", why);
     settle_settings(o);
     if (usual && status == APP_OK) drop_impossible(o, &model);
-    if (status == APP_OK) status = o->generate ? mr_generate(&model, o, &text) : compare(&model, o, &text);
+    if (status == APP_OK && o->certify)
+        status = mr_certify(&model, o, &text);
+    else if (status == APP_OK)
+        status = o->generate ? mr_generate(&model, o, &text) : compare(&model, o, &text);
     mr_text_free(&text);
     mr_model_close(&model);
     return status;
@@ -224,11 +259,12 @@ static int run_random(mr_options *o)
 int app_run(int argc, char **argv)
 {
     static mr_options o;
-    o = (mr_options){ .context = 256, .threshold = 20, .max_kl = -1 };
+    o = (mr_options){ .system = TRN_TRN2_48XLARGE, .threshold = 20, .max_kl = -1 };
     int status = app_parse_options(&command, &o, argc - 1, argv + 1);
     if (status == APP_OK) status = check(&o);
     if (status != APP_OK) return status < 0 ? APP_OK : status;
+    if (!o.context && !o.certify) o.context = 256;
     if (o.list) return mr_report_settings(), APP_OK;
-    if (o.schema) return mr_report_schema(), APP_OK;
+    if (o.schema) return o.certify ? mr_certified_schema() : mr_report_schema(), APP_OK;
     return o.random ? run_random(&o) : run(&o);
 }

@@ -1,14 +1,11 @@
 /* model.c - a checkpoint, mapped: every weight that the configuration asks for is found, and has its shape.
  * SPDX-License-Identifier: MIT
  *
- * KNOWN FROM: the parameter names of transformers' modelling code; the names of scales in published FP8 checkpoints.
+ * KNOWN FROM: the names of scales in published FP8 checkpoints.
  */
 #include "model.h"
 
-#include <math.h>
 #include <stdlib.h>
-
-#include <trnmath/trn_convert.h>
 
 enum { NAME = 512, BASE = 256 };
 
@@ -16,7 +13,9 @@ enum { NAME = 512, BASE = 256 };
 typedef struct finder {
     mr_model *m;
     char *why;
-    char base[BASE]; /* "model.layers.3." */
+    char base[BASE];  /* "model.layers.3." */
+    const char *home; /* of the perceptron: "mlp" */
+    const char *const *expert;
 } finder;
 
 static const st_tensor *look(const mr_model *m, const char *name)
@@ -131,93 +130,128 @@ static bool vector(const finder *f, const char *name, const char *end, int64_t r
     return check_shape(f, name, t, 1, &rows);
 }
 
-static bool with_bias(const finder *f, const char *name, bool bias, int64_t rows, int64_t columns, mr_weight *w,
-                      mr_weight *b)
+/* ---- the parts of a layer: names.c ---- */
+
+static const char *full_name(const finder *f, const char *name, char *text)
 {
-    return matrix(f, name, rows, columns, w) && (!bias || vector(f, name, ".bias", rows, b));
+    if (name[0] != '.') return name;
+    snprintf(text, NAME, "%s%s", f->home, name);
+    return text;
 }
 
-/* ---- GPT-2: [in, out], and three matrices in one ---- */
+/* Rows [first, first + rows) of a tensor of `all` rows. */
+static void slice(const mr_weight *whole, int64_t first, int64_t rows, bool turned, mr_weight *w)
+{
+    *w = *whole;
+    w->rows = rows;
+    w->first = turned ? first : first * whole->columns;
+    w->row = turned ? 1 : whole->columns;
+    w->column = turned ? whole->rows : 1;
+}
 
-static bool turned(const finder *f, const char *name, int64_t rows, int64_t columns, int parts, mr_weight *w,
-                   mr_weight *b)
+/* GPT-2's: [in, out], with a bias. */
+static bool turned(const finder *f, const char *name, int64_t rows, int64_t columns, mr_weight *w)
 {
     char text[NAME];
-    const int64_t all = parts * rows;
-    const st_tensor *t = look_for(f, name, ".weight", text), *bias = look_for(f, name, ".bias", text);
-    if (!t || !bias) return missing(f, name);
-    if (!is_number(t) || !is_number(bias)) return refuse(f, name, "is neither BF16, F16 nor F32");
-    if (!check_shape(f, name, t, 2, (const int64_t[]){ columns, all }) || !check_shape(f, name, bias, 1, &all))
-        return false;
-    for (int i = 0; i < parts; i++) {
-        w[i] = (mr_weight){ .tensor = t, .rows = rows, .columns = columns, .first = i * rows, .row = 1, .column = all };
-        b[i] = (mr_weight){ .tensor = bias, .rows = rows, .columns = 1, .first = i * rows, .row = 1, .column = 1 };
+    const st_tensor *t = look_for(f, name, ".weight", text);
+    if (!t) return missing(f, name);
+    if (!is_number(t)) return refuse(f, name, "is neither BF16, F16 nor F32");
+    *w = (mr_weight){ .tensor = t, .rows = rows, .columns = columns };
+    return check_shape(f, name, t, 2, (const int64_t[]){ columns, rows });
+}
+
+/* [channels, 1, width], as torch.nn.Conv1d keeps them. */
+static bool convolution(const finder *f, const char *name, int64_t rows, int64_t columns, mr_weight *w)
+{
+    char text[NAME];
+    const st_tensor *t = look_for(f, name, ".weight", text);
+    if (!t) return missing(f, name);
+    if (!is_number(t)) return refuse(f, name, "is neither BF16, F16 nor F32");
+    *w = (mr_weight){ .tensor = t, .rows = rows, .columns = columns, .row = columns, .column = 1 };
+    return check_shape(f, name, t, 3, (const int64_t[]){ rows, 1, columns });
+}
+
+/* `parts` neighbours, which are one tensor of `all` rows. */
+static bool find_together(const finder *f, const mr_part *part, int parts, int64_t all, mr_layer *l)
+{
+    const mr_config *c = &f->m->config;
+    const mr_names *names = c->family->names;
+    char text[NAME];
+    const char *name = full_name(f, part->name, text), *end = part->end ? part->end : ".weight";
+    const int64_t columns = mr_size_of(c, part->columns);
+    const bool bias = mr_has_bias(c, part), turn = columns && names->turned;
+    mr_weight whole, one;
+    const bool found = !columns                          ? vector(f, name, end, all, &whole)
+                       : part->columns == MR_STATE_WIDTH ? convolution(f, name, all, columns, &whole)
+                       : turn                            ? turned(f, name, all, columns, &whole)
+                                                         : matrix(f, name, all, columns, &whole);
+    if (!found) return false;
+    if (bias && !vector(f, name, ".bias", all, &one)) return false;
+    for (int64_t i = 0, first = 0; i < parts; i++) {
+        const int64_t rows = mr_size_of(c, part[i].rows);
+        slice(&whole, first, rows, turn, &l->w[part[i].slot]);
+        if (bias) slice(&one, first, rows, false, &l->bias[part[i].slot]);
+        first += rows;
     }
     return true;
 }
 
-static bool gpt2_layer(const finder *f, mr_layer *l)
+static bool find_parts(const finder *f, const mr_part *part, mr_layer *l)
 {
-    const mr_config *c = &f->m->config;
-    static const char *const norm[] = { "ln_1", "ln_2" };
-    for (int i = 0; i < 2; i++)
-        if (!vector(f, norm[i], ".weight", c->hidden, &l->norm[i]) ||
-            !vector(f, norm[i], ".bias", c->hidden, &l->norm_bias[i]))
-            return false;
-    return turned(f, "attn.c_attn", c->hidden, c->hidden, 3, &l->w[MR_Q], &l->bias[MR_Q]) &&
-           turned(f, "attn.c_proj", c->hidden, c->hidden, 1, &l->w[MR_O], &l->bias[MR_O]) &&
-           turned(f, "mlp.c_fc", c->intermediate, c->hidden, 1, &l->w[MR_UP], &l->bias[MR_UP]) &&
-           turned(f, "mlp.c_proj", c->hidden, c->intermediate, 1, &l->w[MR_DOWN], &l->bias[MR_DOWN]);
+    while (part->name) {
+        int64_t all;
+        const int parts = mr_parts_together(&f->m->config, part, &all);
+        if (all && !find_together(f, part, parts, all, l)) return false;
+        part += parts;
+    }
+    return true;
 }
 
 /* ---- experts ---- */
 
 static bool named_experts(const finder *f, mr_layer *l)
 {
-    static const char *const mixtral[] = { "w1", "w3", "w2" };
-    static const char *const others[] = { "gate_proj", "up_proj", "down_proj" };
     const mr_config *c = &f->m->config;
     char name[NAME], text[NAME];
-    const bool block = look_for(f, "block_sparse_moe.gate", ".weight", name) != NULL;
-    const char *home = block ? "block_sparse_moe" : "mlp";
-    snprintf(name, sizeof name, "%s.experts.gate_up_proj", home);
+    snprintf(name, sizeof name, "%s.experts.gate_up_proj", f->home);
     if (look_for(f, name, "", text) || find_codes(f, name, "") >= 0)
         return refuse(f, name,
-                      "holds all experts, which is read of gpt_oss alone: nothing says which of its axes and "
-                      "halves are which; a tensor for each expert is read");
-    snprintf(name, sizeof name, "%s.gate", home);
-    if (!matrix(f, name, c->experts, c->hidden, &l->w[MR_ROUTER])) return false;
+                      "holds all experts, which is read of gpt_oss and llama4 alone: nothing says which of its axes "
+                      "and halves are which; a tensor for each expert is read");
     for (int64_t e = 0; e < c->experts; e++)
-        for (int i = 0; i < 3; i++) {
-            snprintf(name, sizeof name, "%s.experts.%lld.%s", home, (long long)e, (block ? mixtral : others)[i]);
+        for (int i = f->expert[0] ? 0 : 1; i < 3; i++) {
+            snprintf(name, sizeof name, "%s.experts.%lld.%s", f->home, (long long)e, f->expert[i]);
             const int64_t out = i == 2 ? c->hidden : c->moe_intermediate, in = i == 2 ? c->moe_intermediate : c->hidden;
             if (!matrix(f, name, out, in, &l->expert[3 * e + i])) return false;
         }
     return true;
 }
 
-/* Element [expert, o, i] of all experts' matrices in one tensor; `turned`: [experts, in, out]. */
+/* Element [expert, o, i] of all experts' matrices in one tensor; `turned`: [experts, in, out]. Of two parts the rows
+ * come by turns, or one part's after the other's. */
 static void share_out(const mr_model *m, const mr_weight *all, bool turned, int64_t out, int64_t in, int parts,
                       mr_weight *w)
 {
-    const int64_t width = out * parts;
+    const bool turns = m->config.family->names->joint == MR_TURNS;
+    const int64_t width = out * parts, step = turns ? parts : 1, place = turns ? 1 : out;
     for (int64_t e = 0; e < m->config.experts; e++)
         for (int i = 0; i < parts; i++) {
             mr_weight *one = &w[3 * e + i];
             *one = *all;
             one->rows = out;
             one->columns = in;
-            one->first = turned ? e * in * width + i : (e * width + i) * in;
-            one->row = turned ? parts : parts * in;
+            one->first = turned ? e * in * width + i * place : (e * width + i * place) * in;
+            one->row = turned ? step : step * in;
             one->column = turned ? width : 1;
         }
 }
 
 /* [experts, in, out]; MXFP4's are [experts, out, in]. */
-static bool joint(const finder *f, const char *name, int64_t out, int64_t in, int parts, mr_weight *w)
+static bool joint(const finder *f, const char *part, int64_t out, int64_t in, int parts, mr_weight *w)
 {
     const int64_t experts = f->m->config.experts, all = out * parts;
-    char text[NAME];
+    char text[NAME], home[NAME];
+    const char *name = full_name(f, part, home);
     const int blocks = find_codes(f, name, "_blocks"), eight = find_codes(f, name, "");
     const int number = blocks >= 0 ? blocks : eight;
     mr_weight whole = { .tensor = look_for(f, name, "", text) };
@@ -236,10 +270,11 @@ static bool joint(const finder *f, const char *name, int64_t out, int64_t in, in
     return true;
 }
 
-static bool joint_bias(const finder *f, const char *name, int64_t out, int parts, mr_weight *b)
+static bool joint_bias(const finder *f, const char *part, int64_t out, int parts, mr_weight *b)
 {
     const int64_t experts = f->m->config.experts, all = out * parts;
-    char text[NAME];
+    char text[NAME], home[NAME];
+    const char *name = full_name(f, part, home);
     const st_tensor *t = look_for(f, name, "", text);
     if (!t) return missing(f, name);
     if (!is_number(t)) return refuse(f, name, "is neither BF16, F16 nor F32");
@@ -251,14 +286,25 @@ static bool joint_bias(const finder *f, const char *name, int64_t out, int parts
     return true;
 }
 
-static bool gpt_oss_experts(const finder *f, mr_layer *l)
+static bool joint_experts(const finder *f, mr_layer *l)
 {
     const mr_config *c = &f->m->config;
-    return with_bias(f, "mlp.router", true, c->experts, c->hidden, &l->w[MR_ROUTER], &l->bias[MR_ROUTER]) &&
-           joint(f, "mlp.experts.gate_up_proj", c->moe_intermediate, c->hidden, 2, l->expert) &&
-           joint(f, "mlp.experts.down_proj", c->hidden, c->moe_intermediate, 1, l->expert + 2) &&
-           joint_bias(f, "mlp.experts.gate_up_proj_bias", c->moe_intermediate, 2, l->expert_bias) &&
-           joint_bias(f, "mlp.experts.down_proj_bias", c->hidden, 1, l->expert_bias + 2);
+    const bool bias = c->family->names->joint == MR_TURNS;
+    return joint(f, ".experts.gate_up_proj", c->moe_intermediate, c->hidden, 2, l->expert) &&
+           joint(f, ".experts.down_proj", c->hidden, c->moe_intermediate, 1, l->expert + 2) &&
+           (!bias || (joint_bias(f, ".experts.gate_up_proj_bias", c->moe_intermediate, 2, l->expert_bias) &&
+                      joint_bias(f, ".experts.down_proj_bias", c->hidden, 1, l->expert_bias + 2)));
+}
+
+/* Quantised checkpoints of Llama 4 have a tensor for each expert. */
+static bool is_joint(const finder *f)
+{
+    char name[NAME], text[NAME];
+    const mr_joint how = f->m->config.family->names->joint;
+    if (how == MR_ONE_BY_ONE) return false;
+    snprintf(name, sizeof name, "%s.experts.0.%s", f->home, f->expert[0]);
+    const bool named = find_codes(f, name, ".weight") >= 0 || look_for(f, name, ".weight", text);
+    return how == MR_TURNS || (how == MR_HALVES && !named);
 }
 
 static bool experts(const finder *f, mr_layer *l)
@@ -266,71 +312,58 @@ static bool experts(const finder *f, mr_layer *l)
     const mr_config *c = &f->m->config;
     l->expert = (mr_weight *)app_memory((size_t)c->experts * 3, sizeof *l->expert);
     l->expert_bias = (mr_weight *)app_memory((size_t)c->experts * 3, sizeof *l->expert_bias);
-    if (c->family->flags & MR_GPT_OSS) return gpt_oss_experts(f, l);
-    if (!named_experts(f, l)) return false;
-    const int64_t shared = c->shared_intermediate;
-    return !shared || (matrix(f, "mlp.shared_expert.gate_proj", shared, c->hidden, &l->w[MR_SHARED_GATE]) &&
-                       matrix(f, "mlp.shared_expert.up_proj", shared, c->hidden, &l->w[MR_SHARED_UP]) &&
-                       matrix(f, "mlp.shared_expert.down_proj", c->hidden, shared, &l->w[MR_SHARED_DOWN]) &&
-                       matrix(f, "mlp.shared_expert_gate", 1, c->hidden, &l->w[MR_SHARED_SWITCH]));
+    return is_joint(f) ? joint_experts(f, l) : named_experts(f, l);
 }
 
 /* ---- layers ---- */
 
-static bool perceptron(const finder *f, mr_layer *l)
+/* Experts are called as the family calls them, or as transformers' code does, or as Mixtral's files do. */
+static void find_home(finder *f)
 {
-    const mr_config *c = &f->m->config;
-    const bool bias = c->mlp_bias;
-    const bool gate = !(c->family->flags & MR_PLACES);
-    return (!gate ||
-            with_bias(f, "mlp.gate_proj", bias, c->intermediate, c->hidden, &l->w[MR_GATE], &l->bias[MR_GATE])) &&
-           with_bias(f, "mlp.up_proj", bias, c->intermediate, c->hidden, &l->w[MR_UP], &l->bias[MR_UP]) &&
-           with_bias(f, "mlp.down_proj", bias, c->hidden, c->intermediate, &l->w[MR_DOWN], &l->bias[MR_DOWN]);
+    static const struct {
+        const char *home, *expert[3];
+    } other[] = { { "block_sparse_moe", { "w1", "w3", "w2" } }, { "mlp", { "gate_proj", "up_proj", "down_proj" } } };
+    const mr_names *names = f->m->config.family->names;
+    char text[NAME], name[NAME];
+    f->home = names->home;
+    f->expert = names->expert;
+    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
+        snprintf(name, sizeof name, "%s.gate", other[i].home);
+        if (!look_for(f, name, ".weight", text)) continue;
+        f->home = other[i].home;
+        f->expert = other[i].expert;
+        return;
+    }
 }
 
-static bool attention(const finder *f, mr_layer *l)
+static bool find_layer(finder *f, mr_layer *l, int64_t i)
 {
     const mr_config *c = &f->m->config;
-    const int64_t q = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim;
-    const bool bias = c->qkv_bias;
-    if (!with_bias(f, "self_attn.q_proj", bias, q, c->hidden, &l->w[MR_Q], &l->bias[MR_Q]) ||
-        !with_bias(f, "self_attn.k_proj", bias, kv, c->hidden, &l->w[MR_K], &l->bias[MR_K]) ||
-        !with_bias(f, "self_attn.v_proj", bias, kv, c->hidden, &l->w[MR_V], &l->bias[MR_V]) ||
-        !with_bias(f, "self_attn.o_proj", c->o_bias, c->hidden, q, &l->w[MR_O], &l->bias[MR_O]))
+    const mr_names *names = c->family->names;
+    const bool sparse = c->sparse[i];
+    f->home = names->home;
+    if (sparse) find_home(f);
+    if (c->mixer[i] != MR_NO_MIXER && !find_parts(f, c->mixer[i] == MR_RECURS ? names->recurrent : names->attention, l))
         return false;
-    if (c->family->flags & MR_SINKS && !vector(f, "self_attn.sinks", "", c->heads, &l->sinks)) return false;
-    return !(c->family->flags & MR_QK_NORM) || (vector(f, "self_attn.q_norm", ".weight", c->head_dim, &l->q_norm) &&
-                                                vector(f, "self_attn.k_norm", ".weight", c->head_dim, &l->k_norm));
-}
-
-static bool usual_layer(const finder *f, mr_layer *l, bool sparse)
-{
-    const int64_t hidden = f->m->config.hidden;
-    return vector(f, "input_layernorm", ".weight", hidden, &l->norm[0]) &&
-           vector(f, "post_attention_layernorm", ".weight", hidden, &l->norm[1]) && attention(f, l) &&
-           (sparse ? experts(f, l) : perceptron(f, l));
+    if (c->bare[i]) return true;
+    if (!find_parts(f, sparse ? names->sparse : names->dense, l)) return false;
+    l->w[MR_ROUTER].plain = l->w[MR_SHARED_SWITCH].plain = true;
+    return !sparse || experts(f, l);
 }
 
 /* ---- the whole ---- */
 
-/* What comes before "layers.0.": base models have no "model.", and multi-modal ones have more. */
 static bool find_prefix(mr_model *m, char *why)
 {
-    static const char *const usual[] = { "model.", "",
-                                         /* of models that take more than text */
-                                         "model.language_model.", "language_model.model.", "language_model.", NULL };
-    static const char *const gpt2[] = { "transformer.", "", NULL };
-    const bool old = m->config.family->flags & MR_GPT2;
-    const char *const *prefix = old ? gpt2 : usual;
+    const mr_names *names = m->config.family->names;
     char name[NAME];
-    for (; *prefix; prefix++) {
-        snprintf(name, sizeof name, "%s%s", *prefix, old ? "wte.weight" : "embed_tokens.weight");
+    for (const char *const *prefix = names->prefix; *prefix; prefix++) {
+        snprintf(name, sizeof name, "%s%s.weight", *prefix, names->embed);
         if (!look(m, name)) continue;
         m->prefix = *prefix;
         return true;
     }
-    return io_fail(why, m->folder, "it has no %s, which %s begins with", old ? "wte.weight" : "embed_tokens.weight",
-                   m->config.type);
+    return io_fail(why, m->folder, "it has no %s.weight, which %s begins with", names->embed, m->config.type);
 }
 
 /* lm_head stands beside the base model, whatever that is called. */
@@ -359,15 +392,13 @@ static bool find_ends(finder *f)
 {
     mr_model *m = f->m;
     const mr_config *c = &m->config;
-    const bool gpt2 = c->family->flags & MR_GPT2;
+    const mr_names *names = c->family->names;
     snprintf(f->base, sizeof f->base, "%s", m->prefix);
-    if (!matrix(f, gpt2 ? "wte" : "embed_tokens", c->vocab, c->hidden, &m->embed) ||
-        !vector(f, gpt2 ? "ln_f" : "norm", ".weight", c->hidden, &m->norm))
+    if (!matrix(f, names->embed, c->vocab, c->hidden, &m->embed) ||
+        !vector(f, names->norm, ".weight", c->hidden, &m->norm) ||
+        (names->norm_bias && !vector(f, names->norm, ".bias", c->hidden, &m->norm_bias)))
         return false;
-    if (gpt2 && (!vector(f, "ln_f", ".bias", c->hidden, &m->norm_bias) ||
-                 !matrix(f, "wpe", c->positions, c->hidden, &m->positions)))
-        return false;
-    if (c->family->flags & MR_PLACES && !matrix(f, "embed_positions", c->positions, c->hidden, &m->positions))
+    if (c->family->flags & (MR_GPT2 | MR_PLACES) && !matrix(f, names->places, c->positions, c->hidden, &m->positions))
         return false;
     return find_head(f);
 }
@@ -376,12 +407,10 @@ static bool find_layers(finder *f)
 {
     mr_model *m = f->m;
     const mr_config *c = &m->config;
-    const bool gpt2 = c->family->flags & MR_GPT2;
     m->layer = (mr_layer *)app_memory((size_t)c->layers, sizeof *m->layer);
     for (int64_t i = 0; i < c->layers; i++) {
-        snprintf(f->base, sizeof f->base, "%s%s.%lld.", m->prefix, gpt2 ? "h" : "layers", (long long)i);
-        if (!(gpt2 ? gpt2_layer(f, &m->layer[i]) : usual_layer(f, &m->layer[i], c->sparse[i]))) return false;
-        m->layer[i].w[MR_ROUTER].plain = m->layer[i].w[MR_SHARED_SWITCH].plain = true;
+        snprintf(f->base, sizeof f->base, "%s%s.%lld.", m->prefix, c->family->names->layers, (long long)i);
+        if (!find_layer(f, &m->layer[i], i)) return false;
     }
     return true;
 }
@@ -457,80 +486,4 @@ void mr_model_close(mr_model *m)
     free(m->shard);
     ckpt_close(&m->checkpoint);
     memset(m, 0, sizeof *m);
-}
-
-/* ---- matrices as numbers ---- */
-
-static unsigned char *place(const mr_weight *w, int64_t row)
-{
-    return (unsigned char *)(uintptr_t)w->tensor->data + (w->first + row * w->row) * w->tensor->bits / 8;
-}
-
-trn_tensor mr_view(const mr_weight *w)
-{
-    if (w->codes) return trn_tensor_nd(TRN_FORMAT_UNSET, NULL, 0, NULL);
-    trn_tensor t = trn_tensor_2d(w->tensor->format, place(w, 0), w->rows, w->columns);
-    t.stride[0] = w->row;
-    t.stride[1] = w->column;
-    return t;
-}
-
-double mr_bytes_each(const mr_weight *w)
-{
-    double bytes = 0;
-    if (!w->codes) return w->tensor->bits / 8.0;
-    const quant *q = w->codes->q;
-    for (int i = 0; i < QUANT_PARTS; i++)
-        if (q->part[i] >= 0) bytes += (double)st_bytes(w->codes->part[i]);
-    return q->view.elements ? bytes / (double)q->view.elements : 0;
-}
-
-const unsigned char *mr_codes_of_row(const mr_weight *w, int64_t row, float *scale)
-{
-    const quant *q = w->codes ? w->codes->q : NULL;
-    const bool eight = q && q->kind == QUANT_FP8 && q->codes.format != TRN_F8_E5M2 && w->column == 1;
-    if (!eight) return NULL;
-    const int64_t at = (w->first + row * w->row) / w->columns;
-    const quant_factor f = quant_factor_at(w->codes, at, 0);
-    if (f.run < w->columns) return NULL;
-    *scale = (float)f.scale;
-    return w->codes->codes + at * w->columns;
-}
-
-static void decode_codes(const mr_weight *w, int64_t row, float *out)
-{
-    const int64_t first = w->first + row * w->row, wide = w->codes->columns;
-    if (w->column == 1)
-        quant_run(w->codes, first / wide, first % wide, w->columns, out, 1);
-    else
-        for (int64_t i = 0, at = first; i < w->columns; i++, at += w->column)
-            quant_run(w->codes, at / wide, at % wide, 1, &out[i], 1);
-}
-
-/* From any address. */
-static void decode_numbers(const mr_weight *w, int64_t row, int64_t count, float *out)
-{
-    const size_t bytes = (size_t)w->tensor->bits / 8;
-    trn_error error;
-    if ((uintptr_t)w->tensor->data % bytes == 0) {
-        trn_convert_args a = { .dst = trn_tensor_2d(TRN_F32, out, count, w->columns),
-                               .src = trn_tensor_slice(mr_view(w), 0, row, count),
-                               .error = &error };
-        app_worked(trn_convert(&a), &error);
-        return;
-    }
-    for (int64_t o = 0; o < count; o++)
-        for (int64_t i = 0; i < w->columns; i++) {
-            uint32_t code = 0;
-            memcpy(&code, place(w, row + o) + (size_t)(i * w->column) * bytes, bytes);
-            *out++ = trn_decode(w->tensor->format, code);
-        }
-}
-
-void mr_decode(const mr_weight *w, int64_t row, int64_t count, float *out)
-{
-    if (!w->codes)
-        decode_numbers(w, row, count, out);
-    else
-        for (int64_t o = 0; o < count; o++) decode_codes(w, row + o, out + o * w->columns);
 }

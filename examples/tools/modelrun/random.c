@@ -47,132 +47,108 @@ static void add(list *l, int rank, int64_t rows, int64_t columns, const char *fo
     st_measure(t, &bytes, &wrong);
 }
 
-static void add_linear(list *l, const char *base, const char *name, int64_t rows, int64_t columns, bool bias)
-{
-    add(l, 2, rows, columns, "%s%s.weight", base, name);
-    if (bias) add(l, 1, rows, 0, "%s%s.bias", base, name);
-}
-
-static void add_gpt2_layer(list *l, const mr_config *c, const char *base)
-{
-    const struct {
-        const char *name;
-        int64_t in, out;
-    } w[] = { { "attn.c_attn", c->hidden, 3 * c->hidden },
-              { "attn.c_proj", c->hidden, c->hidden },
-              { "mlp.c_fc", c->hidden, c->intermediate },
-              { "mlp.c_proj", c->intermediate, c->hidden } };
-    for (int i = 0; i < 4; i++) {
-        add(l, 2, w[i].in, w[i].out, "%s%s.weight", base, w[i].name);
-        add(l, 1, w[i].out, 0, "%s%s.bias", base, w[i].name);
-    }
-    for (int i = 1; i <= 2; i++) {
-        add(l, 1, c->hidden, 0, "%sln_%d.weight", base, i);
-        add(l, 1, c->hidden, 0, "%sln_%d.bias", base, i);
-    }
-}
-
-/* gpt-oss in BF16: [experts, in, out]. */
-static void add_joint(list *l, const mr_config *c, const char *base)
+/* [experts, in, out]: of gpt-oss in BF16, with biases, and Llama 4. */
+static void add_joint(list *l, const mr_config *c, const char *home)
 {
     const struct {
         const char *name;
         int64_t in, out;
     } w[] = { { "gate_up_proj", c->hidden, 2 * c->moe_intermediate }, { "down_proj", c->moe_intermediate, c->hidden } };
-    add_linear(l, base, "mlp.router", c->experts, c->hidden, true);
     for (int i = 0; i < 2; i++) {
         uint64_t bytes;
         const char *wrong;
-        add(l, 3, c->experts, w[i].in, "%smlp.experts.%s", base, w[i].name);
+        add(l, 3, c->experts, w[i].in, "%s.experts.%s", home, w[i].name);
         l->tensor[l->count - 1].shape[2] = w[i].out;
         st_measure(&l->tensor[l->count - 1], &bytes, &wrong);
-        add(l, 2, c->experts, w[i].out, "%smlp.experts.%s_bias", base, w[i].name);
+        if (c->family->names->joint == MR_TURNS) add(l, 2, c->experts, w[i].out, "%s.experts.%s_bias", home, w[i].name);
     }
 }
 
-static void add_gated(list *l, const char *base, const char *home, int64_t wide, int64_t hidden, bool bias)
+static void add_experts(list *l, const mr_config *c, const char *home)
 {
-    char name[2 * NAME];
-    static const char *const part[] = { "gate_proj", "up_proj", "down_proj" };
-    for (int i = 0; i < 3; i++) {
-        snprintf(name, sizeof name, "%s.%s", home, part[i]);
-        add_linear(l, base, name, i == 2 ? hidden : wide, i == 2 ? wide : hidden, bias);
-    }
-}
-
-static void add_experts(list *l, const mr_config *c, const char *base)
-{
-    char home[NAME];
-    if (c->family->flags & MR_GPT_OSS) {
-        add_joint(l, c, base);
+    if (c->family->names->joint != MR_ONE_BY_ONE) {
+        add_joint(l, c, home);
         return;
     }
-    add_linear(l, base, "mlp.gate", c->experts, c->hidden, false);
-    for (int64_t e = 0; e < c->experts; e++) {
-        snprintf(home, sizeof home, "mlp.experts.%lld", (long long)e);
-        add_gated(l, base, home, c->moe_intermediate, c->hidden, false);
-    }
-    if (!c->shared_intermediate) return;
-    add_gated(l, base, "mlp.shared_expert", c->shared_intermediate, c->hidden, false);
-    add_linear(l, base, "mlp.shared_expert_gate", 1, c->hidden, false);
+    for (int64_t e = 0; e < c->experts; e++)
+        for (int i = c->family->names->expert[0] ? 0 : 1; i < 3; i++)
+            add(l, 2, i == 2 ? c->hidden : c->moe_intermediate, i == 2 ? c->moe_intermediate : c->hidden,
+                "%s.experts.%lld.%s.weight", home, (long long)e, c->family->names->expert[i]);
 }
 
-static void add_layer(list *l, const mr_config *c, const char *base, bool sparse)
+static void add_parts(list *l, const mr_config *c, const mr_part *part, const char *base, const char *home)
 {
-    const int64_t wide = c->heads * c->head_dim, narrow = c->kv_heads * c->head_dim;
-    add(l, 1, c->hidden, 0, "%sinput_layernorm.weight", base);
-    add(l, 1, c->hidden, 0, "%spost_attention_layernorm.weight", base);
-    add_linear(l, base, "self_attn.q_proj", wide, c->hidden, c->qkv_bias);
-    add_linear(l, base, "self_attn.k_proj", narrow, c->hidden, c->qkv_bias);
-    add_linear(l, base, "self_attn.v_proj", narrow, c->hidden, c->qkv_bias);
-    add_linear(l, base, "self_attn.o_proj", c->hidden, wide, c->o_bias);
-    if (c->family->flags & MR_SINKS) add(l, 1, c->heads, 0, "%sself_attn.sinks", base);
-    if (c->family->flags & MR_QK_NORM) {
-        add(l, 1, c->head_dim, 0, "%sself_attn.q_norm.weight", base);
-        add(l, 1, c->head_dim, 0, "%sself_attn.k_norm.weight", base);
+    while (part->name) {
+        int64_t rows;
+        const int parts = mr_parts_together(c, part, &rows);
+        const int64_t columns = mr_size_of(c, part->columns);
+        const bool turned = columns && c->family->names->turned;
+        const char *end = part->end ? part->end : ".weight", *before = part->name[0] == '.' ? home : base;
+        if (rows && part->columns == MR_STATE_WIDTH) {
+            uint64_t bytes;
+            const char *wrong;
+            add(l, 3, rows, 1, "%s%s%s", before, part->name, end);
+            l->tensor[l->count - 1].shape[2] = columns;
+            st_measure(&l->tensor[l->count - 1], &bytes, &wrong);
+        } else if (rows)
+            add(l, columns ? 2 : 1, turned ? columns : rows, turned ? rows : columns, "%s%s%s", before, part->name,
+                end);
+        if (rows && mr_has_bias(c, part)) add(l, 1, rows, 0, "%s%s.bias", before, part->name);
+        part += parts;
     }
-    if (sparse)
-        add_experts(l, c, base);
-    else if (c->family->flags & MR_PLACES) {
-        add(l, 2, c->intermediate, c->hidden, "%smlp.up_proj.weight", base);
-        add(l, 2, c->hidden, c->intermediate, "%smlp.down_proj.weight", base);
-    } else
-        add_gated(l, base, "mlp", c->intermediate, c->hidden, c->mlp_bias);
+}
+
+static void add_layer(list *l, const mr_config *c, const char *base, int64_t i)
+{
+    const bool sparse = c->sparse[i];
+    const mr_names *names = c->family->names;
+    char home[NAME];
+    snprintf(home, sizeof home, "%s%s", base, names->home);
+    if (c->mixer[i] != MR_NO_MIXER)
+        add_parts(l, c, c->mixer[i] == MR_RECURS ? names->recurrent : names->attention, base, home);
+    if (c->bare[i]) return;
+    add_parts(l, c, sparse ? names->sparse : names->dense, base, home);
+    if (sparse) add_experts(l, c, home);
 }
 
 static void add_all(list *l, const mr_config *c)
 {
-    const bool gpt2 = c->family->flags & MR_GPT2;
-    const char *prefix = gpt2 ? "transformer." : "model.";
+    const mr_names *names = c->family->names;
+    const char *prefix = names->prefix[0];
     char base[NAME];
-    add(l, 2, c->vocab, c->hidden, "%s%s.weight", prefix, gpt2 ? "wte" : "embed_tokens");
-    if (gpt2) add(l, 2, c->positions, c->hidden, "%swpe.weight", prefix);
-    if (c->family->flags & MR_PLACES) add(l, 2, c->positions, c->hidden, "%sembed_positions.weight", prefix);
+    add(l, 2, c->vocab, c->hidden, "%s%s.weight", prefix, names->embed);
+    if (c->family->flags & (MR_GPT2 | MR_PLACES))
+        add(l, 2, c->positions, c->hidden, "%s%s.weight", prefix, names->places);
     for (int64_t i = 0; i < c->layers; i++) {
-        snprintf(base, sizeof base, "%s%s.%lld.", prefix, gpt2 ? "h" : "layers", (long long)i);
-        if (gpt2)
-            add_gpt2_layer(l, c, base);
-        else
-            add_layer(l, c, base, c->sparse[i]);
+        snprintf(base, sizeof base, "%s%s.%lld.", prefix, names->layers, (long long)i);
+        add_layer(l, c, base, i);
     }
-    add(l, 1, c->hidden, 0, "%s%s.weight", prefix, gpt2 ? "ln_f" : "norm");
-    if (gpt2) add(l, 1, c->hidden, 0, "%sln_f.bias", prefix);
+    add(l, 1, c->hidden, 0, "%s%s.weight", prefix, names->norm);
+    if (names->norm_bias) add(l, 1, c->hidden, 0, "%s%s.bias", prefix, names->norm);
     if (!c->tied) add(l, 2, c->vocab, c->hidden, "lm_head.weight");
 }
 
 /* ---- numbers ---- */
 
-/* Norms are one; biases and sinks small; matrices of standard deviation 1 / sqrt(in), uniform. */
+/* Norms multiply by about one; biases and sinks are small; matrices of standard deviation 1 / sqrt(in), uniform. */
 static float width_of(const st_tensor *t)
 {
-    const int64_t in = t->rank == 1 ? 10000 : t->shape[t->rank == 3 ? 1 : t->rank - 1];
+    const bool matrices = t->rank == 3 && t->shape[1] > 1; /* [experts, in, out]; else [channels, 1, width] */
+    const int64_t in = t->rank == 1 ? 10000 : t->shape[matrices ? 1 : t->rank - 1];
     return sqrtf(3.0f / (float)in);
 }
 
-static bool write_numbers(st_writer *w, const st_tensor *t, uint64_t stream, char *why)
+static bool is_norm(const st_tensor *t)
 {
-    const bool one = strstr(t->name, "norm") || strstr(t->name, "ln_");
-    const float base = one && !ckpt_ends(t->name, ".bias") ? 1 : 0, width = base == 1 ? 0.1f : width_of(t);
+    return (strstr(t->name, "norm") || strstr(t->name, "ln_")) && !ckpt_ends(t->name, ".bias");
+}
+
+/* plus: norms multiply by that and their weight; but for those of states, which do without. */
+static bool write_numbers(st_writer *w, const st_tensor *t, uint64_t stream, float plus, char *why)
+{
+    const bool norm = is_norm(t);
+    const float base = norm ? 1 - (strstr(t->name, "linear_attn.norm") ? 0 : plus) : 0;
+    const float width = norm ? 0.1f : width_of(t);
     uint16_t *code = app_memory(PIECE, sizeof *code);
     uint32_t *word = app_memory(PIECE, sizeof *word);
     bool ok = true;
@@ -188,14 +164,14 @@ static bool write_numbers(st_writer *w, const st_tensor *t, uint64_t stream, cha
     return ok;
 }
 
-static bool write_tensors(const list *l, const char *path, char *why)
+static bool write_tensors(const list *l, const char *path, float plus, char *why)
 {
     static const char *const metadata[] = { "format", "pt" };
     st_writer w;
     if (!st_create(path, l->tensor, l->count, metadata, 1, &w, why)) return false;
     for (int i = 0; i < l->count; i++) {
         app_progress("%s: %d of %d tensors", path, i, l->count);
-        if (!write_numbers(&w, &l->tensor[i], (uint64_t)i, why)) return st_abandon(&w), false;
+        if (!write_numbers(&w, &l->tensor[i], (uint64_t)i, plus, why)) return st_abandon(&w), false;
     }
     app_progress_done();
     return st_finish(&w, why);
@@ -225,8 +201,9 @@ bool mr_write_random(const char *config, const char *folder, char *why)
     ok = ok && io_stage_open(&args, &stage, why);
     if (ok) {
         const char *weights = io_stage_path(&stage, "model.safetensors"), *copy = io_stage_path(&stage, "config.json");
+        const float plus = c->family->flags & MR_ONE_MORE ? 1.0f : 0.0f;
         add_all(&l, c);
-        ok = weights && copy ? write_tensors(&l, weights, why) && copy_config(config, copy, why)
+        ok = weights && copy ? write_tensors(&l, weights, plus, why) && copy_config(config, copy, why)
                              : io_fail(why, folder, "there is not enough memory");
         if (ok)
             ok = io_stage_commit(&stage, why);

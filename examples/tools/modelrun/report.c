@@ -1,4 +1,4 @@
-/* report.c - tables: a row for each setting, and the SQNR of each layer.
+/* report.c - tables: a row for each setting, and the SQNR of each layer, also in multiples of BF16's noise.
  * SPDX-License-Identifier: MIT
  */
 #include "run.h"
@@ -16,6 +16,8 @@ static const app_column column[] = {
     { "parts at", APP_INTEGER, "", "the first layer whose SQNR is below the threshold; missing: none" },
     { "not finite", APP_INTEGER, "", "positions with a logit that is no finite number; in none of the means" },
     { "seconds", APP_REAL, "s", "the time it took" },
+    { "R", APP_REAL, "", "|logits - reference's| / |BF16's logits - reference's|; missing: BF16 did not run" },
+    { "flips", APP_REAL, "%", "tokens whose router chooses other experts than the reference's, mean of all routers" },
 };
 
 enum { COLUMNS = sizeof column / sizeof column[0] };
@@ -35,6 +37,9 @@ static void fill_row(app_table *t, const mr_result *r, const mr_row *row)
         app_integer(t, row->first_apart);
     app_integer(t, row->not_finite);
     app_real(t, row->seconds);
+    app_real(t, row->ratio[r->layers]);
+    if (t->columns == COLUMNS - 1) return; /* no routers */
+    app_real(t, 100 * row->all_flips);
 }
 
 /* ---- text ---- */
@@ -42,19 +47,23 @@ static void fill_row(app_table *t, const mr_result *r, const mr_row *row)
 static void print_settings(FILE *out, const mr_result *r)
 {
     app_table t;
-    app_table_start(&t, column, COLUMNS);
+    app_table_start(&t, column, r->mixture ? COLUMNS : COLUMNS - 1);
     for (int i = 0; i < r->rows; i++) fill_row(&t, r, &r->row[i]);
     app_print_table(out, &t);
     app_table_free(&t);
 }
 
+static double sqnr_of(const mr_row *row, int64_t layer) { return row->sqnr[layer]; }
+static double ratio_of(const mr_row *row, int64_t layer) { return row->ratio[layer]; }
+
 /* Layers downwards, settings across; the reference is left out. */
-static void print_layers(FILE *out, const mr_result *r)
+static void print_layers(FILE *out, const mr_result *r, const char *what, double (*of)(const mr_row *, int64_t),
+                         const char *format)
 {
     app_column *head = app_memory((size_t)r->rows, sizeof *head);
     app_table t;
-    head[0] = (app_column){ "SQNR, dB", APP_TEXT, "", "" };
-    for (int i = 1; i < r->rows; i++) head[i] = (app_column){ r->row[i].setting.name, APP_TEXT, "dB", "" };
+    head[0] = (app_column){ what, APP_TEXT, "", "" };
+    for (int i = 1; i < r->rows; i++) head[i] = (app_column){ r->row[i].setting.name, APP_TEXT, "", "" };
     app_table_start(&t, head, r->rows);
     for (int64_t l = 0; l <= r->layers; l++) {
         app_row(&t);
@@ -63,13 +72,10 @@ static void print_layers(FILE *out, const mr_result *r)
         else
             app_text(&t, "layer %lld", (long long)l);
         for (int i = 1; i < r->rows; i++) {
-            const double x = r->row[i].sqnr[l];
-            if (isnan(x))
-                app_text(&t, "none");
-            else if (isinf(x))
-                app_text(&t, "same");
-            else
-                app_text(&t, "%.1f", x);
+            char text[40];
+            const double x = of(&r->row[i], l);
+            snprintf(text, sizeof text, format, x);
+            app_text(&t, "%s", isnan(x) ? "none" : isinf(x) ? "same" : text);
         }
     }
     app_print_table(out, &t);
@@ -88,31 +94,39 @@ void mr_report_text(FILE *out, const mr_result *r)
         fprintf(out,
                 "\nSQNR of the residual stream after each layer; a layer parts from the reference below %g dB:\n\n",
                 r->threshold_db);
-        print_layers(out, r);
+        print_layers(out, r, "SQNR, dB", sqnr_of, "%.1f");
+    }
+    if (r->rows > 2 && isfinite(r->row[0].ratio[r->layers])) {
+        fprintf(out, "\nThe same as R, the noise in multiples of BF16's:\n\n");
+        print_layers(out, r, "R", ratio_of, "%.3g");
     }
     if (r->alone) fprintf(out, "\nCodes that have no scale, taken for 1: %d matrices.\n", r->alone);
     fprintf(out, "\n%.1f MB of weights, %.1f MB of memory at most (%.2f x)\n", (double)r->file_bytes / 1e6,
             (double)r->peak_bytes / 1e6, (double)r->peak_bytes / (double)r->file_bytes);
 }
 
-/* ---- CSV: the same columns, and one for each layer ---- */
+/* ---- CSV: the same columns, and two for each layer ---- */
 
 void mr_report_csv(FILE *out, const void *result)
 {
     const mr_result *r = result;
-    const int columns = COLUMNS + (int)r->layers;
+    const int64_t layers = r->layers;
+    const int columns = COLUMNS + 2 * (int)layers;
     app_column *head = app_memory((size_t)columns, sizeof *head);
-    char(*name)[32] = app_memory((size_t)r->layers, sizeof *name);
+    char(*name)[32] = app_memory((size_t)layers * 2, sizeof *name);
     app_table t;
     memcpy(head, column, sizeof column);
-    for (int64_t l = 0; l < r->layers; l++) {
+    for (int64_t l = 0; l < layers; l++) {
         snprintf(name[l], sizeof name[l], "layer %lld", (long long)l);
+        snprintf(name[layers + l], sizeof name[l], "R %lld", (long long)l);
         head[COLUMNS + l] = (app_column){ name[l], APP_REAL, "dB", "SQNR after this layer" };
+        head[COLUMNS + layers + l] = (app_column){ name[layers + l], APP_REAL, "", "R after this layer" };
     }
     app_table_start(&t, head, columns);
     for (int i = 0; i < r->rows; i++) {
         fill_row(&t, r, &r->row[i]);
-        for (int64_t l = 0; l < r->layers; l++) app_real(&t, r->row[i].sqnr[l]);
+        for (int64_t l = 0; l < layers; l++) app_real(&t, r->row[i].sqnr[l]);
+        for (int64_t l = 0; l < layers; l++) app_real(&t, r->row[i].ratio[l]);
     }
     app_print_csv(out, &t);
     app_table_free(&t);
@@ -122,17 +136,24 @@ void mr_report_csv(FILE *out, const void *result)
 
 /* ---- JSON ---- */
 
-static void print_sqnr(FILE *out, const mr_result *r, const mr_row *row)
+/* "NAME": a row for each setting, with a number for each layer. */
+static void print_rows(FILE *out, const mr_result *r, const char *name, double (*of)(const mr_row *, int64_t))
 {
-    fputs("    { \"setting\": ", out);
-    app_print_json_string(out, row->setting.name);
-    fputs(", \"layers\": [", out);
-    for (int64_t l = 0; l < r->layers; l++) {
-        if (l) fputs(", ", out);
-        app_print_json_number(out, row->sqnr[l]);
+    fprintf(out, ",\n  \"%s\": [\n", name);
+    for (int i = 0; i < r->rows; i++) {
+        fputs("    { \"setting\": ", out);
+        app_print_json_string(out, r->row[i].setting.name);
+        fputs(", \"layers\": [", out);
+        for (int64_t l = 0; l < r->layers; l++) {
+            if (l) fputs(", ", out);
+            app_print_json_number(out, of(&r->row[i], l));
+        }
+        fputs(i + 1 < r->rows ? "] },\n" : "] }\n", out);
     }
-    fputs("] }", out);
+    fputs("  ]", out);
 }
+
+static double flips_of(const mr_row *row, int64_t layer) { return 100 * row->flips[layer]; }
 
 void mr_report_json(FILE *out, const void *result)
 {
@@ -153,12 +174,10 @@ void mr_report_json(FILE *out, const void *result)
             ",\n  \"file_bytes\": %llu,\n  \"peak_bytes\": %llu,\n  \"settings\": ", (unsigned long long)r->file_bytes,
             (unsigned long long)r->peak_bytes);
     app_print_json_rows(out, &t, 2);
-    fputs(",\n  \"sqnr_db\": [\n", out);
-    for (int i = 0; i < r->rows; i++) {
-        print_sqnr(out, r, &r->row[i]);
-        fputs(i + 1 < r->rows ? ",\n" : "\n", out);
-    }
-    fputs("  ]\n}\n", out);
+    print_rows(out, r, "sqnr_db", sqnr_of);
+    print_rows(out, r, "r", ratio_of);
+    if (r->mixture) print_rows(out, r, "flips_percent", flips_of);
+    fputs("\n}\n", out);
     app_table_free(&t);
 }
 

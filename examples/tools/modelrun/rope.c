@@ -1,8 +1,8 @@
 /* rope.c - the angles of positions, scaled as the configuration says.
  * SPDX-License-Identifier: MIT
  *
- * KNOWN FROM: "RoFormer" (arXiv 2104.09864), "YaRN" (arXiv 2309.00071), and what transformers makes of them:
- * frequencies in binary32, angles as binary32 products of position and frequency.
+ * KNOWN FROM: "RoFormer" (arXiv 2104.09864), "YaRN" (arXiv 2309.00071), "LongRoPE" (arXiv 2402.13753), and what
+ * transformers makes of them: frequencies in binary32, angles as binary32 products of position and frequency.
  */
 #include "engine.h"
 
@@ -11,6 +11,12 @@
 static const double pi = 3.14159265358979323846;
 
 static double plain(const mr_rope_rule *r, int64_t i, int64_t n) { return pow(r->theta, -2.0 * (double)i / (double)n); }
+
+/* A divisor for each pair. */
+static double frequency_long(const mr_rope_rule *r, int64_t i, int64_t n)
+{
+    return plain(r, i, n) / (double)r->divide[i];
+}
 
 static double frequency_linear(const mr_rope_rule *r, int64_t i, int64_t n) { return plain(r, i, n) / r->factor; }
 
@@ -41,15 +47,12 @@ static double frequency_yarn(const mr_rope_rule *r, int64_t i, int64_t n)
     return stretched * f / r->factor + (1 - stretched) * f;
 }
 
-bool mr_rope_tables(const mr_rope_rule *rule, int64_t n, int64_t positions, float *cosine, float *sine)
+void mr_rope_tables(const mr_rope_rule *rule, int64_t n, int64_t positions, float *cosine, float *sine)
 {
     static double (*const frequency[])(const mr_rope_rule *, int64_t, int64_t) = {
-        [MR_ROPE_DEFAULT] = plain,
-        [MR_ROPE_LINEAR] = frequency_linear,
-        [MR_ROPE_LLAMA3] = frequency_llama3,
-        [MR_ROPE_YARN] = frequency_yarn,
+        [MR_ROPE_DEFAULT] = plain,       [MR_ROPE_LINEAR] = frequency_linear, [MR_ROPE_LLAMA3] = frequency_llama3,
+        [MR_ROPE_YARN] = frequency_yarn, [MR_ROPE_LONG] = frequency_long,
     };
-    if (rule->kind == MR_ROPE_NONE) return false;
     for (int64_t i = 0; i < n / 2; i++) {
         const float f = (float)frequency[rule->kind](rule, i, n);
         for (int64_t t = 0; t < positions; t++) {
@@ -58,5 +61,4 @@ bool mr_rope_tables(const mr_rope_rule *rule, int64_t n, int64_t positions, floa
             sine[t * (n / 2) + i] = (float)(sin((double)angle) * rule->attention);
         }
     }
-    return true;
 }

@@ -14,7 +14,8 @@ typedef struct mr_options {
     mr_setting setting[MR_SETTINGS];
     int64_t context, limit, generate;
     double threshold, max_kl; /* negative: any */
-    bool list, schema, pack;
+    bool list, schema, pack, certify;
+    trn_system system; /* --certify: what cures cost is modelled on it */
     quant_asked asked;
 } mr_options;
 
@@ -44,6 +45,11 @@ uint64_t mr_peak_bytes(void); /* the most memory that this process had, mapped f
 /* ---- continuing: generate.c ---- */
 
 int mr_generate(mr_model *model, const mr_options *o, const mr_text *text);
+
+/* ---- what a token's bits depend on: certify.c ---- */
+
+int mr_certify(mr_model *model, const mr_options *o, const mr_text *text);
+void mr_certified_schema(void);
 
 /* ---- random weights: random.c ---- */
 

@@ -56,6 +56,38 @@ static bool take_wire(mr_setting *s, int value, char *why)
     return true;
 }
 
+static bool take_reduce(mr_setting *s, int value, char *why)
+{
+    if (s->reference) return app_refuse(why, "the reference has one core; begin with bf16");
+    if (s->split_outputs && value != MR_REDUCE_RING)
+        return app_refuse(why, "there is no all-reduce where cores share outputs (split=outputs)");
+    s->reduce = (mr_reduce)value;
+    return true;
+}
+
+/* What was said of the all-reduce before goes with it. */
+static bool take_split(mr_setting *s, int value, char *why)
+{
+    if (s->reference) return app_refuse(why, "the reference has one core; begin with bf16");
+    s->split_outputs = value != 0;
+    if (value) s->reduce = MR_REDUCE_RING;
+    return true;
+}
+
+static bool take_scale(mr_setting *s, int value, char *why)
+{
+    if (s->codes != MR_CODES_FP8) return app_refuse(why, "it follows fp8=...: only FP8 activations have such scales");
+    s->scale_tensor = value != 0;
+    return true;
+}
+
+static bool take_keys(mr_setting *s, int value, char *why)
+{
+    if (s->reference) return app_refuse(why, "the reference has no tiles; begin with bf16");
+    s->keys_aligned = value != 0;
+    return true;
+}
+
 static bool take_ideal(mr_setting *s, int value, char *why)
 {
     (void)why;
@@ -100,6 +132,16 @@ static const struct {
     { "wire=bf16", take_wire, TRN_BF16, "of all-reduces (the default)" },
     { "wire=f32", take_wire, TRN_F32, "of all-reduces" },
     { "wire=f16", take_wire, TRN_F16, "of all-reduces" },
+    { "reduce=ring", take_reduce, MR_REDUCE_RING, "all-reduces: a ring, messages of up to 64 tokens (the default)" },
+    { "reduce=token", take_reduce, MR_REDUCE_TOKEN, "a ring, but a message for each token" },
+    { "reduce=ordered", take_reduce, MR_REDUCE_ORDERED,
+      "each core sends its sums to all, and adds them in their order" },
+    { "split=depth", take_split, 0, "tp=N: cores share the depth of those products, and sums meet (the default)" },
+    { "split=outputs", take_split, 1, "tp=N: cores share outputs: activations travel, sums do not" },
+    { "scale=token", take_scale, 0, "after fp8=...: a scale for each token's activations (the default)" },
+    { "scale=tensor", take_scale, 1, "after fp8=...: one scale for all tokens that are multiplied together" },
+    { "keys=first", take_keys, 0, "windows: keys begin with the first that is seen (the default)" },
+    { "keys=aligned", take_keys, 1, "windows: keys begin with the tile of the first that is seen" },
     { "act=table", take_ideal, 0, "the Scalar engine's tables of cubics (the default)" },
     { "act=ideal", take_ideal, 1, "functions of the C library, rounded to binary32, in place of the tables" },
     { "trn1", take_generation, TRN_TRAINIUM1, "the first generation's defaults" },
@@ -182,6 +224,15 @@ static bool check(const reading *r, char *why)
     if (s->codes && s->act == TRN_F32 && s->weights_only)
         return app_refuse(why, "weights-only needs activations of 16 bits");
     return true;
+}
+
+static int64_t common(int64_t a, int64_t b) { return b ? common(b, a % b) : a; }
+
+/* Keys after which tiles, chains and blocks of products begin again: 64 is a multiple of all but tiles. */
+int64_t mr_key_tile(const mr_setting *s)
+{
+    const int64_t tile = s->numerics.k_tile ? s->numerics.k_tile : 128;
+    return tile / common(tile, 64) * 64;
 }
 
 /* A row's name, or words; numerics are those of trn_numerics_parse. */

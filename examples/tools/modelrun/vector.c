@@ -69,18 +69,17 @@ static void activate(const mr_run *run, trn_act act, const float *x, int64_t row
 void mr_engine_function(mr_run *run, trn_act act, float *x, int64_t n)
 {
     activate(run, act, x, 1, n, 1, NULL, x, NULL);
-    mr_round(run, x, n);
 }
 
 /* ---- norms ---- */
 
-void mr_engine_rms_norm(mr_run *run, const float *x, const float *weight, int64_t rows, int64_t n, float *y)
+void mr_engine_rms_norm(mr_run *run, const float *x, const float *weight, double eps, int64_t rows, int64_t n, float *y)
 {
-    float *sum = app_memory((size_t)rows * 2, sizeof *sum), *eps = sum + rows;
+    float *sum = app_memory((size_t)rows * 2, sizeof *sum), *small = sum + rows;
     const float share = 1 / (float)n;
-    for (int64_t i = 0; i < rows; i++) eps[i] = (float)run->model->config.eps;
+    for (int64_t i = 0; i < rows; i++) small[i] = (float)eps;
     activate(run, TRN_ACT_SQUARE, x, rows, n, 1, NULL, y, sum); /* the squares are of no use */
-    activate(run, TRN_ACT_RSQRT, sum, rows, 1, share, eps, sum, NULL);
+    activate(run, TRN_ACT_RSQRT, sum, rows, 1, share, small, sum, NULL);
     for (int64_t i = 0; i < rows; i++) /* scalar_tensor_tensor: two products, each rounded to binary32 */
         for (int64_t j = 0; j < n; j++) y[i * n + j] = x[i * n + j] * sum[i] * weight[j];
     free(sum);
@@ -162,12 +161,14 @@ void mr_reference_function(mr_run *run, trn_act act, float *x, int64_t n)
     for (int64_t i = 0; i < n; i++) x[i] = (float)ideal(act, (double)x[i]);
 }
 
-void mr_reference_rms_norm(mr_run *run, const float *x, const float *weight, int64_t rows, int64_t n, float *y)
+void mr_reference_rms_norm(mr_run *run, const float *x, const float *weight, double eps, int64_t rows, int64_t n,
+                           float *y)
 {
+    (void)run;
     for (int64_t i = 0; i < rows; i++) {
         double sum = 0;
         for (int64_t j = 0; j < n; j++) sum += (double)x[i * n + j] * (double)x[i * n + j];
-        const double scale = 1 / sqrt(sum / (double)n + run->model->config.eps);
+        const double scale = 1 / sqrt(sum / (double)n + eps);
         for (int64_t j = 0; j < n; j++) y[i * n + j] = (float)((double)x[i * n + j] * scale * (double)weight[j]);
     }
 }

@@ -1,6 +1,8 @@
 # Tiny models of every family that modelrun knows, written with NumPy alone, and their logits in float64, from the
 # papers and from what transformers documents of each family: shares no code with the program.
-# Usage: modelrun.py cases | make FOLDER CASE | check FOLDER LOGITS.npy [TOLERANCE] | greedy FOLDER COUNT
+# Usage: modelrun.py make (a folder for each case; prints them) | check LOGITS.npy TOLERANCE ... (in each of them)
+#        | greedy FOLDER COUNT | cached FOLDER LOGITS.npy TOLERANCE (keys and values in FP8)
+#        | noise REPORT.json (R and flips; prints the flips)
 #        | tokenizer FOLDER TEXT (a tiny tokenizer.json, and the text's tokens)
 #        | edit FOLDER FIELD JSON (of config.json) | rename FOLDER FROM TO (tensors, in place)
 import json
@@ -10,161 +12,8 @@ import sys
 
 import numpy as np
 
-VOCAB, TOKENS = 97, 24
-
-# ---- files ----
-
-
-def bf16(x):
-    bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
-    return ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-
-
-def from_bf16(code):
-    return (code.astype(np.uint32) << 16).view(np.float32)
-
-
-def e4m3_values():
-    code = np.arange(256)
-    sign, exponent, fraction = code >> 7, (code >> 3) & 15, code & 7
-    value = np.where(exponent == 0, fraction / 8 * 2.0**-6, (1 + fraction / 8) * 2.0 ** (exponent - 7.0))
-    value = np.where((code & 127) == 127, np.nan, value)
-    return np.where(sign, -value, value)
-
-
-E4M3 = e4m3_values()
-E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
-
-
-def nearest(table, x):
-    order = np.argsort(np.where(np.isnan(table), np.inf, table), kind="stable")
-    sorted_values = table[order]
-    n = int(np.sum(~np.isnan(table)))
-    at = np.clip(np.searchsorted(sorted_values[:n], x), 1, n - 1)
-    lower = np.abs(x - sorted_values[at - 1]) <= np.abs(sorted_values[at] - x)
-    return order[np.where(lower, at - 1, at)].astype(np.uint8)
-
-
-def save(path, tensors):
-    header, at, data = {"__metadata__": {"format": "pt"}}, 0, []
-    for name, (kind, array) in tensors.items():
-        raw = np.ascontiguousarray(array).tobytes()
-        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [at, at + len(raw)]}
-        at += len(raw)
-        data.append(raw)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(len(text).to_bytes(8, "little") + text + b"".join(data))
-
-
-# ---- a model: numbers are rounded to the file's type when they are made, and kept as float64 beside it ----
-
-
-class Weights:
-    def __init__(self, seed, kind):
-        self.random = np.random.default_rng(seed)
-        self.kind = kind
-        self.file, self.value = {}, {}
-
-    def put(self, name, x):
-        if self.kind == "BF16":
-            code = bf16(x)
-            self.file[name] = ("BF16", code)
-            x = from_bf16(code)
-        elif self.kind == "F16":
-            x = x.astype(np.float16)
-            self.file[name] = ("F16", x)
-        else:
-            x = x.astype(np.float32)
-            self.file[name] = ("F32", x)
-        self.value[name] = x.astype(np.float64)
-
-    def matrix(self, name, *shape, scale=None):
-        scale = scale or 1.5 / math.sqrt(shape[-1])
-        self.put(name, self.random.standard_normal(shape) * scale)
-
-    def vector(self, name, n, mean=0.0, scale=0.3):
-        self.put(name, mean + self.random.standard_normal(n) * scale)
-
-    def fp8(self, name, rows, columns, grain):
-        x = self.random.standard_normal((rows, columns)) * 1.5 / math.sqrt(columns)
-        block = {"tensor": (rows, columns), "channel": (1, columns), "block": (128, 128)}[grain]
-        up = [-(-n // b) for n, b in zip((rows, columns), block)]
-        scale, code = np.zeros(up, np.float32), np.zeros((rows, columns), np.uint8)
-        for i in range(up[0]):
-            for j in range(up[1]):
-                part = np.s_[i * block[0] : (i + 1) * block[0], j * block[1] : (j + 1) * block[1]]
-                scale[i, j] = np.abs(x[part]).max() / 448
-                code[part] = nearest(E4M3, x[part] / scale[i, j])
-        full = np.repeat(np.repeat(scale, block[0], 0)[:rows], block[1], 1)[:, :columns]
-        self.file[name + ".weight"] = ("F8_E4M3", code)
-        kept = scale.reshape(()) if grain == "tensor" else scale
-        self.file[name + (".weight_scale_inv" if grain == "block" else ".weight_scale")] = ("F32", kept)
-        self.value[name + ".weight"] = (E4M3[code].astype(np.float32) * full).astype(np.float64)
-
-    def mxfp4(self, name, experts, rows, columns):
-        code = self.random.integers(0, 16, (experts, rows, columns)).astype(np.uint8)
-        scale = self.random.integers(121, 125, (experts, rows, columns // 32)).astype(np.uint8)
-        self.file[name + "_blocks"] = ("U8", (code[..., 0::2] | code[..., 1::2] << 4).reshape(
-            experts, rows, columns // 32, 16))
-        self.file[name + "_scales"] = ("U8", scale)
-        full = E2M1[code] * 2.0 ** (np.repeat(scale.astype(np.float64), 32, -1) - 127)
-        self.value[name] = np.swapaxes(full, 1, 2)  # [experts, in, out], as the plain form has it
-
-
-# ---- the parts of a decoder ----
-
-
-def rms(x, w, eps):
-    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * w
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def softmax(x):
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
-
-
-ACT = {
-    "silu": lambda x: x * sigmoid(x),
-    "gelu_new": lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
-    "gelu": lambda x: 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
-}
-
-
-def frequencies(c, n):
-    rope = c.get("rope_parameters") or c.get("rope_scaling") or {}
-    theta = rope.get("rope_theta", c.get("rope_theta", 10000.0))
-    f = theta ** -(np.arange(0, n, 2) / n)
-    kind = rope.get("rope_type", rope.get("type", "default"))
-    if kind == "linear":
-        return f / rope["factor"], 1.0
-    if kind == "llama3":
-        length, low, high = rope["original_max_position_embeddings"], rope["low_freq_factor"], rope["high_freq_factor"]
-        wave = 2 * math.pi / f
-        mix = (length / wave - low) / (high - low)
-        between = (1 - mix) * f / rope["factor"] + mix * f
-        return np.where(wave > length / low, f / rope["factor"], np.where(wave < length / high, f, between)), 1.0
-    if kind == "yarn":
-        length = rope.get("original_max_position_embeddings") or c["max_position_embeddings"]
-        where = lambda turns: n * math.log(length / (turns * 2 * math.pi)) / (2 * math.log(theta))
-        low, high = where(rope.get("beta_fast") or 32), where(rope.get("beta_slow") or 1)
-        if rope.get("truncate", True):
-            low, high = math.floor(low), math.ceil(high)
-        low, high = max(low, 0), min(high, n - 1)
-        ramp = np.clip((np.arange(n // 2) - low) / ((high - low) or 0.001), 0, 1)
-        scale = lambda m: 0.1 * m * math.log(rope["factor"]) + 1
-        attention = rope.get("attention_factor")
-        if attention is None:
-            m, all_dim = rope.get("mscale"), rope.get("mscale_all_dim")
-            attention = scale(m) / scale(all_dim) if m and all_dim else scale(1)
-        return f / rope["factor"] * ramp + f * (1 - ramp), attention
-    return f, 1.0
-
+import modelrun_more
+from modelrun_basics import ACT, LLAMA3, TOKENS, VOCAB, Weights, frequencies, kept, rms, save, sigmoid, softmax
 
 def rotate(x, c):  # x [T, heads, n]
     n = x.shape[-1]
@@ -204,6 +53,8 @@ def windows(c):
 
 
 def logits(c, w, tokens):
+    if c.get("text_config", c)["model_type"] in modelrun_more.FAMILY:
+        return modelrun_more.logits(c, w, tokens)
     return gpt2(c, w, tokens) if c["model_type"] == "gpt2" else usual(c, w, tokens)
 
 
@@ -271,7 +122,8 @@ def usual(c, w, tokens):
         q, k, v = (linear(h, at + f"self_attn.{p}_proj").reshape(T, -1, n) for p in "qkv")
         if at + "self_attn.q_norm.weight" in w:
             q, k = rms(q, w[at + "self_attn.q_norm.weight"], eps), rms(k, w[at + "self_attn.k_norm.weight"], eps)
-        o = attend(rotate(q, c), rotate(k, c), v, n**-0.5, window, w.get(at + "self_attn.sinks"))
+        k, v = kept(c, rotate(k, c)), kept(c, v)
+        o = attend(rotate(q, c), k, v, n**-0.5, window, w.get(at + "self_attn.sinks"))
         x = x + linear(o, at + "self_attn.o_proj")
         h = rms(x, w[at + "post_attention_layernorm.weight"], eps)
         if at + "mlp.up_proj.weight" in w:
@@ -288,8 +140,6 @@ def usual(c, w, tokens):
 BASE = dict(hidden_size=64, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, intermediate_size=96,
             vocab_size=VOCAB, max_position_embeddings=64, rms_norm_eps=1e-5, rope_theta=10000.0, hidden_act="silu",
             tie_word_embeddings=False)
-LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
-              original_max_position_embeddings=32)
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16)
 CASES = {
     "llama": dict(model_type="llama"),
@@ -328,6 +178,7 @@ CASES = {
                           sliding_window=4, rope_theta=150000.0, rope_scaling=dict(truncate=False, **YARN)),
     "gpt2": dict(model_type="gpt2"),
     "gpt2_plain_names": dict(model_type="gpt2", prefix="", scale_attn_by_inverse_layer_idx=True, kind="F32"),
+    **modelrun_more.CASES,
 }
 
 
@@ -406,7 +257,7 @@ def make_usual(c, w, pre, fp8, mxfp4):
         w.matrix("lm_head.weight", VOCAB, H)
 
 
-def make(folder, case):
+def make(case):
     own = dict(CASES[case])
     kind, prefix, shards = own.pop("kind", "BF16"), own.pop("prefix", None), own.pop("shards", 1)
     fp8, mxfp4 = own.pop("fp8", None), own.pop("mxfp4", False)
@@ -415,45 +266,72 @@ def make(folder, case):
         c = dict(n_embd=64, n_layer=3, n_head=4, n_positions=64, vocab_size=VOCAB, layer_norm_epsilon=1e-5,
                  activation_function="gelu_new", **own)
         make_gpt2(c, w, "transformer." if prefix is None else prefix)
+    elif own["model_type"] in modelrun_more.FAMILY:
+        c = modelrun_more.make(w, own, fp8)
     else:
         c = {k: v for k, v in dict(BASE, **own).items() if v is not None or k == "sliding_window"}
         make_usual(c, w, "model." if prefix is None else prefix, fp8, mxfp4)
     if fp8:
         c.setdefault("quantization_config", dict(quant_method="fp8"))
-    os.makedirs(folder)
-    with open(folder + "/config.json", "w") as f:
+    os.makedirs(case)
+    with open(case + "/config.json", "w") as f:
         json.dump(c, f, indent=1)
     names = list(w.file)
     if shards == 1:
-        save(folder + "/model.safetensors", w.file)
+        save(case + "/model.safetensors", w.file)
     else:
         place = {name: f"model-{i % shards + 1:05d}-of-{shards:05d}.safetensors" for i, name in enumerate(names)}
         for shard in set(place.values()):
-            save(f"{folder}/{shard}", {k: v for k, v in w.file.items() if place[k] == shard})
-        with open(folder + "/model.safetensors.index.json", "w") as f:
+            save(f"{case}/{shard}", {k: v for k, v in w.file.items() if place[k] == shard})
+        with open(case + "/model.safetensors.index.json", "w") as f:
             json.dump(dict(metadata=dict(total_size=0), weight_map=place), f)
     tokens = np.random.default_rng(7).integers(0, VOCAB, TOKENS)
-    with open(folder + "/tokens.txt", "w") as f:
+    with open(case + "/tokens.txt", "w") as f:
         f.write(" ".join(map(str, tokens)) + "\n")
     value = {k[len("transformer."):] if k.startswith("transformer.") else k: v for k, v in w.value.items()}
-    np.save(folder + "/expected.npy", logits(c, value, tokens))
-    np.savez(folder + "/weights.npz", **value)
+    np.save(case + "/expected.npy", logits(c, value, tokens))
+    np.savez(case + "/weights.npz", **value)
 
 
-def check(folder, path, tolerance):
-    have, want = np.load(path).astype(np.float64), np.load(folder + "/expected.npy")
+def check(folder, path, tolerance, want=None):
+    have, want = np.load(path).astype(np.float64), np.load(folder + "/expected.npy") if want is None else want
     if have.shape != want.shape or not np.isfinite(have).all():
-        sys.exit(f"{folder}: logits of shape {have.shape}, or not finite")
+        return f"{path}: logits of shape {have.shape}, or not finite"
     error = np.abs(have - want).max() / np.abs(want).max()
-    if not error <= tolerance:
-        sys.exit(f"{folder}: logits differ by {error:.3g} of the largest, more than {tolerance:g}")
+    return not error <= tolerance and f"{path}: logits differ by {error:.3g} of the largest, more than {tolerance:g}"
+
+
+def noise(path):
+    """A report as JSON: R is what the SQNR say, and the flips of all routers are those of each."""
+    with open(path) as f:
+        report = json.load(f)
+    rows = {row["setting"]: row for row in report["settings"]}
+    sqnr, ratio, flips = ({row["setting"]: row["layers"] for row in report.get(name, [])}
+                          for name in ("sqnr_db", "r", "flips_percent"))
+    for name, row in rows.items():
+        both = zip(sqnr[name] + [row["logits"]], sqnr["bf16"] + [rows["bf16"]["logits"]], ratio[name] + [row["R"]])
+        for one, bf16_db, r in both:
+            assert abs(r - (0 if one is None else 10 ** ((bf16_db - one) / 20))) <= 1e-9 * r, (name, one, bf16_db, r)
+        if flips:
+            known = [x for x in flips[name] if x is not None]
+            assert len(flips[name]) == len(sqnr[name]) and abs(row["flips"] - sum(known) / len(known)) < 1e-9, row
+            assert all(0 <= x <= 100 and abs(x * report["tokens"] / 100 % 1 - 0.5) > 0.499 for x in known), known
+    print(*(f"{name}={[x for x in flips.get(name, [])]}" for name in rows))
+
+
+def read(folder):
+    with open(folder + "/config.json") as f:
+        c = json.load(f)
+    return c, dict(np.load(folder + "/weights.npz")), [int(t) for t in open(folder + "/tokens.txt").read().split()]
+
+
+def cached(folder, path, tolerance):
+    c, w, tokens = read(folder)
+    return check(folder, path, tolerance, logits(dict(c, kv_fp8=True), w, np.array(tokens)))
 
 
 def greedy(folder, count):
-    with open(folder + "/config.json") as f:
-        c = json.load(f)
-    w = dict(np.load(folder + "/weights.npz"))
-    tokens = [int(t) for t in open(folder + "/tokens.txt").read().split()]
+    c, w, tokens = read(folder)
     made = []
     for _ in range(count):
         made.append(int(np.argmax(logits(c, w, np.array(tokens + made))[-1])))
@@ -474,7 +352,7 @@ def tokenizer(folder, text):
 def edit(folder, field, value):
     with open(folder + "/config.json") as f:
         c = json.load(f)
-    c[field] = json.loads(value)
+    c.get("text_config", c)[field] = json.loads(value)
     with open(folder + "/config.json", "w") as f:
         json.dump(c, f)
 
@@ -489,8 +367,14 @@ def rename(folder, old, new):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "cases":
+    if sys.argv[1] == "make":
+        for case in CASES:
+            make(case)
         print(*CASES)
+    elif sys.argv[1] == "cached":
+        sys.exit(cached(sys.argv[2], sys.argv[3], float(sys.argv[4])) or 0)
+    elif sys.argv[1] == "noise":
+        noise(sys.argv[2])
     elif sys.argv[1] == "greedy":
         greedy(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "tokenizer":
@@ -499,7 +383,7 @@ if __name__ == "__main__":
         edit(*sys.argv[2:5])
     elif sys.argv[1] == "rename":
         rename(*sys.argv[2:5])
-    elif sys.argv[1] == "make":
-        make(sys.argv[2], sys.argv[3])
     else:
-        check(sys.argv[2], sys.argv[3], float(sys.argv[4]) if len(sys.argv) > 4 else 2e-6)
+        wrong = [check(case, f"{case}/{file}", float(most)) for case in CASES
+                 for file, most in zip(sys.argv[2::2], sys.argv[3::2])]
+        sys.exit("\n".join(filter(None, wrong)) or 0)

@@ -584,7 +584,7 @@ def foreign(program, mxq, modelrun):
                                                     'model.layers.0.post_attention_layernorm')})
     put('q', {**LLAMA, 'model_type': 'mixtral', 'num_local_experts': 2, 'num_experts_per_tok': 1}, fused)
     said = sentence(modelrun, 'experts in one', 'q', '--tokens', 't.txt')
-    assert 'experts.gate_up_proj' in said and 'gpt_oss alone' in said, said
+    assert 'experts.gate_up_proj' in said and 'gpt_oss and llama4 alone' in said, said
     # The same zeros by another maker are what they seem.
     put('q', {'quantization_config': {**maker, 'meta': {'quantizer': 'autogptq'}}}, large)
     assert run(program, 'q', 'o', *all_as('bf16'), '--verify').returncode == 0

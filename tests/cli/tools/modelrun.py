@@ -27,6 +27,8 @@ def evil_names():
         '--html', 'r.html', whole=[model])
     run('modelrun', model, '--tokens', tokens, '--setting', 'bf16')
     run('modelrun', model, '--tokens', tokens, '--setting', 'f32', '--generate', '2')
+    run('modelrun', model, '--tokens', tokens, '--certify', 'batch', '--setting', 'bf16,tp=2', '--csv', 'c.csv',
+        '--json', 'c.json', '--html', 'c.html', whole=[model])
     with open(os.path.join(model, 'config.json'), encoding='utf-8') as file:
         config = json.load(file)
     for key in ('model_type', 'hidden_act', 'rope_scaling', 'layer_types', 'vocab_size'):

@@ -24,7 +24,7 @@ collisions() {
 memory() {
     random_model model
     seconds='s/"seconds": [^,}]*//; s/"peak_bytes": [0-9]*//; s/^\(\(f32\|bf16\)\(,[^,]*\)\{7\}\),[^,]*/\1/'
-    seconds="$seconds; s/[0-9.]* MB of memory.*//; s/<b>[0-9.]* MB<.b><span>of memory//; s/ *[0-9.e-]*\$//"
+    seconds="$seconds; s/[0-9.]* MB of memory.*//; s/<b>[0-9.]* MB<.b><span>of memory//; s/ *[0-9.e-]* *[0-9.e-]*\$//"
     starve "m.csv m.json m.html" modelrun "$here/model" --tokens "$here/model.ids" --setting bf16 --csv m.csv \
         --json m.json --html m.html
     seconds=
@@ -39,4 +39,7 @@ END
     seq 1 48 >tiny.ids
     make modelrun.html "where a language model loses accuracy, by layer" \
         modelrun --random tiny.json --tokens tiny.ids --context 16 --html modelrun.html
+    make modelrun_certify.html "what a token's bits depend on, and what cures it" \
+        modelrun --random tiny.json --tokens tiny.ids --certify batch --context 3 --setting bf16,tp=4 \
+        --html modelrun_certify.html
 }
