@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import trnmath
 
-from . import device, inputs, page
+from . import device, inputs, memory, page
 from .graph import OUTSIDE, Trouble
 from .job import Job
 from .machine import CASTS
@@ -159,6 +159,8 @@ def _write(path: str, text: str) -> None:
 def main(words: list[str] | None = None) -> int:
     """0: it ran (and, with --device, no operation is a bug); 1: an operation of the device is a bug; 2: one sentence."""
     options = arguments(sys.argv[1:] if words is None else words)
+    if words is None:  # a process of its own
+        memory.guard(options.inputs)
     try:
         job = Job(options)
         said = device.report(job, options.device) if options.device else report(job)

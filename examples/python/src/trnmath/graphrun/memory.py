@@ -10,6 +10,7 @@ from .machine import MOVES
 from .run import last_uses
 
 _FEW = 1 << 28  # bytes that nobody asks about
+_SLACK = 1 << 30  # that threads reserve and do not use
 
 
 def _bytes(type_: Type, wide: bool) -> int:
@@ -52,6 +53,18 @@ def _free() -> int:
         pass  # no Linux: nobody says
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     return free if soft == resource.RLIM_INFINITY else min(free, soft)
+
+
+def guard(files: list[str]) -> None:
+    """From here on this process is refused memory that the machine has not, and says so, instead of being killed. files:
+    operands that are mapped, which count, too."""
+    free, (soft, hard) = _free(), resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY or free >= 1 << 62:
+        return
+    used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    paths = [Path(word.rpartition("=")[2]) for word in files]
+    mapped = sum(f.stat().st_size for p in paths for f in (p.glob("*.npy") if p.is_dir() else [p]) if f.exists())
+    resource.setrlimit(resource.RLIMIT_AS, (used + free + mapped + _SLACK, hard))
 
 
 def enough(graph: Graph, devices: int) -> None:
