@@ -356,7 +356,7 @@ def logits(c, w, tokens):
     x = w[pre + ('embeddings.weight' if nemotron_h else 'embed_tokens.weight')][tokens]
     if c['model_type'] == 'gemma3_text':
         x = x * math.sqrt(c['hidden_size'])
-    for i in range(c['num_hidden_layers']):
+    for i in range(len(kinds(c)) if nemotron_h else c['num_hidden_layers']):
         x = FAMILY[c['model_type']](c, Layer(w, f'{pre}layers.{i}.', c), x, i)
     if nemotron_h:
         return m.rms(x, w[pre + 'norm_f.weight'], c['layer_norm_epsilon']) @ w['lm_head.weight'].T
@@ -428,7 +428,7 @@ CASES.update({
                      moe_intermediate_size=24, moe_shared_expert_intermediate_size=20, routed_scaling_factor=2.5,
                      n_group=2, topk_group=1, time_step_limit=[0.1, math.inf], mlp_bias=True,
                      **NEMOTRON),
-    'nemotron_blocks': dict(layers_block_type=['linear_attention', 'mamba', 'attention', 'mlp'], num_hidden_layers=4,
+    'nemotron_blocks': dict(layers_block_type=['linear_attention', 'mamba', 'attention', 'mlp'], num_hidden_layers=None,
                             use_bias=True, use_conv_bias=False, mlp_bias=True, kind='F32',
                             **dict(NEMOTRON, n_groups=3, time_step_limit=[0.25, 1.5])),
     'qwen3_next': dict(num_hidden_layers=4, mlp_only_layers=[1], **QWEN3_NEXT),
@@ -592,7 +592,7 @@ def make_nemotron(w, c):
 def make(w, own, fp8):
     """The configuration, as its file has it, of a case whose fields are `own`; weights go to w."""
     outer, named = own.pop('outer', None), own.pop('named', False)
-    c = dict(BASE, **own)
+    c = {k: v for k, v in dict(BASE, **own).items() if v is not None or k == 'q_lora_rank'}
     if fp8 == 'block':
         c['quantization_config'] = dict(quant_method='fp8', weight_block_size=[128, 128])
     if c['model_type'] == 'nemotron_h':
