@@ -123,6 +123,13 @@ for setting in bf16 fp8-halve mxfp8 tp8; do
     works llama --tokens both.txt --generate 6 --setting $setting --pack
     [ $setting = tp8 ] || cmp -s together out || fail "$setting: packed weights give other tokens"
 done
+works nemotron --tokens both.txt --generate 6 # states, too, are of one sequence
+cp out together
+works nemotron --tokens a.txt --generate 6
+cp out apart
+works nemotron --tokens b.txt --generate 6
+sed 's/ 0: / 1: /' out >>apart
+cmp -s together apart || fail "nemotron: two sequences are not what each is: $(cat together)"
 
 # ---- words ----
 
