@@ -123,6 +123,13 @@ for setting in bf16 fp8-halve mxfp8 tp8; do
     works llama --tokens both.txt --generate 6 --setting $setting --pack
     [ $setting = tp8 ] || cmp -s together out || fail "$setting: packed weights give other tokens"
 done
+works nemotron --tokens both.txt --generate 6 # states, too, are of one sequence
+cp out together
+works nemotron --tokens a.txt --generate 6
+cp out apart
+works nemotron --tokens b.txt --generate 6
+sed 's/ 0: / 1: /' out >>apart
+cmp -s together apart || fail "nemotron: two sequences are not what each is: $(cat together)"
 
 # ---- words ----
 
@@ -176,56 +183,84 @@ edited gemma3 model_type null
 works bad --tokens gemma3/tokens.txt --logits named.npy
 cmp -s named.npy gemma3/reference.npy || fail "gemma3's text is not gemma3_text"
 
-# FAMILY FIELD JSON SENTENCE: that field alone is wrong
-field() {
-    edited "$1" "$2" "$3"
-    refuses "bad/config.json: $4" bad --tokens llama/tokens.txt
-}
-only() { field "$1" "$2" "$3" "its '$2' is not $4, and anything else is not supported for $5"; }
-only deepseek topk_method '"greedy"' noaux_tc deepseek_v3
-only deepseek scoring_func '"softmax"' sigmoid deepseek_v3
-only kimi moe_layer_freq 2 1 kimi_k2
-only gemma3 final_logit_softcapping 30.0 null gemma3_text
-only gemma3 attn_logit_softcapping 50.0 null gemma3_text
-only gemma3 use_bidirectional_attention true false gemma3_text
-only minimax qk_norm_type '"per_head"' per_layer minimax_m2
-only minimax use_routing_bias false true minimax_m2
-only minimax attn_type_list '[1, 0]' 1 minimax_m2
-field deepseek n_group 3 "its 8 experts do not divide into 3 groups of two or more"
-field deepseek n_group null "its 'n_group' is null"
-field deepseek topk_group 1 "its 'num_experts_per_tok' is 3, and the chosen groups have 2"
-field qwen3_moe num_experts_per_tok null \
-    "it has no 'num_experts_per_tok', and the usual 8 are more than its 6 experts"
-field deepseek num_key_value_heads 2 \
-    "its 'num_key_value_heads' is 2, and from latents come as many as there are heads, 4"
-field deepseek qk_rope_head_dim 7 "its 'qk_rope_head_dim' 7 is odd"
-field deepseek partial_rotary_factor 0.5 \
-    "its 'partial_rotary_factor' is not 1, and heads that turn in part are not supported"
-field glm partial_rotary_factor 0.2 "3 of its 16 dimensions of a head turn, which are no pairs"
-field minimax rotary_dim 17 "its 'rotary_dim' is 17; expected 2 to 16"
-field qwen3_next linear_num_key_heads 3 "its 4 'linear_num_value_heads' do not divide by its 3 'linear_num_key_heads'"
-field qwen3_next layer_types '["linear_attention", "sliding_attention", "full_attention", "full_attention"]' \
-    "its 'layer_types' has 'sliding_attention'; known are full_attention and linear_attention"
-field nemotron hybrid_override_pattern '"M-*E"' \
-    "its 'layers_block_type' or 'hybrid_override_pattern' is not of 5 layers"
-field nemotron hybrid_override_pattern '"M-*EX"' "its layer 4 is of a kind that is not known; known are M, *, - and E,\
- or linear_attention, full_attention, mlp and moe"
-field nemotron time_step_limit '[1, 0.5]' "its 'time_step_limit' is not a list of two numbers, the larger one last"
-field nemotron n_groups 4 "its 6 'mamba_num_heads' do not divide by its 4 'n_groups'"
-only nemotron moe_latent_size 16 null nemotron_h
-field llama hidden_act '"relu2"' "its 'hidden_act' is 'relu2'; known are silu, gelu, gelu_new, gelu_pytorch_tanh,\
- quick_gelu and relu"
-field llama4 attention_chunk_size null "its 'attention_chunk_size' is null"
-field llama4 no_rope_layers '[1, 0]' "its 'no_rope_layers' is not a list of 4 numbers"
-field llama4 no_rope_layers '[1, 0, 2, 1]' "its 'no_rope_layers' has something that is neither 0 nor 1"
-field llama rope_scaling '{"type": "default", "llama_4_scaling_beta": 0.1}' \
-    "its 'llama_4_scaling_beta' is 0.1, which is not supported for llama"
-field ministral3 rope_parameters '{"rope_type": "default"}' "its positions have no 'llama_4_scaling_beta'"
-field phi3 rope_scaling '{"type": "longrope", "short_factor": [1, 2], "long_factor": 3}' \
-    "its 'short_factor' is not a list of 6 numbers, one for each pair that turns"
-field phi3 rope_scaling '{"type": "su", "short_factor": [1, 2, 3, 4, 5, 0]}' \
-    "its 'short_factor' has something that is no number from 1e-06 to 1e+09"
-field gemma3_types rope_parameters '{"rope_type": "default"}' "its 'rope_parameters' have no 'full_attention'"
+# one field alone is wrong: a configuration, the field, what it is; and what is said
+cat >wrong.txt <<'END'
+deepseek|topk_method|"greedy"
+its 'topk_method' is not noaux_tc, and anything else is not supported for deepseek_v3
+deepseek|scoring_func|"softmax"
+its 'scoring_func' is not sigmoid, and anything else is not supported for deepseek_v3
+kimi|moe_layer_freq|2
+its 'moe_layer_freq' is not 1, and anything else is not supported for kimi_k2
+gemma3|final_logit_softcapping|30.0
+its 'final_logit_softcapping' is not null, and anything else is not supported for gemma3_text
+gemma3|attn_logit_softcapping|50.0
+its 'attn_logit_softcapping' is not null, and anything else is not supported for gemma3_text
+gemma3|use_bidirectional_attention|true
+its 'use_bidirectional_attention' is not false, and anything else is not supported for gemma3_text
+minimax|qk_norm_type|"per_head"
+its 'qk_norm_type' is not per_layer, and anything else is not supported for minimax_m2
+minimax|use_routing_bias|false
+its 'use_routing_bias' is not true, and anything else is not supported for minimax_m2
+minimax|attn_type_list|[1, 0]
+its 'attn_type_list' is not 1, and anything else is not supported for minimax_m2
+deepseek|n_group|3
+its 8 experts do not divide into 3 groups of two or more
+deepseek|n_group|null
+its 'n_group' is null
+deepseek|topk_group|1
+its 'num_experts_per_tok' is 3, and the chosen groups have 2
+qwen3_moe|num_experts_per_tok|null
+it has no 'num_experts_per_tok', and the usual 8 are more than its 6 experts
+deepseek|num_key_value_heads|2
+its 'num_key_value_heads' is 2, and from latents come as many as there are heads, 4
+deepseek|qk_rope_head_dim|7
+its 'qk_rope_head_dim' 7 is odd
+deepseek|partial_rotary_factor|0.5
+its 'partial_rotary_factor' is not 1, and heads that turn in part are not supported
+glm|partial_rotary_factor|0.2
+3 of its 16 dimensions of a head turn, which are no pairs
+minimax|rotary_dim|17
+its 'rotary_dim' is 17; expected 2 to 16
+qwen3_next|linear_num_key_heads|3
+its 4 'linear_num_value_heads' do not divide by its 3 'linear_num_key_heads'
+qwen3_next|layer_types|["linear_attention", "sliding_attention", "full_attention", "full_attention"]
+its 'layer_types' has 'sliding_attention'; known are full_attention and linear_attention
+nemotron|hybrid_override_pattern|"M-*E"
+its 'layers_block_type' or 'hybrid_override_pattern' is not of 5 layers
+nemotron|hybrid_override_pattern|"M-*EX"
+its layer 4 is of a kind that is not known; known are M, *, - and E, or linear_attention, full_attention, mlp and moe
+nemotron|time_step_limit|[1, 0.5]
+its 'time_step_limit' is not a list of two numbers, the larger one last
+nemotron|n_groups|4
+its 6 'mamba_num_heads' do not divide by its 4 'n_groups'
+nemotron|moe_latent_size|16
+its 'moe_latent_size' is not null, and anything else is not supported for nemotron_h
+llama|hidden_act|"relu2"
+its 'hidden_act' is 'relu2'; known are silu, gelu, gelu_new, gelu_pytorch_tanh, quick_gelu and relu
+llama4|attention_chunk_size|null
+its 'attention_chunk_size' is null
+llama4|no_rope_layers|[1, 0]
+its 'no_rope_layers' is not a list of 4 numbers
+llama4|no_rope_layers|[1, 0, 2, 1]
+its 'no_rope_layers' has something that is neither 0 nor 1
+llama|rope_scaling|{"type": "default", "llama_4_scaling_beta": 0.1}
+its 'llama_4_scaling_beta' is 0.1, which is not supported for llama
+ministral3|rope_parameters|{"rope_type": "default"}
+its positions have no 'llama_4_scaling_beta'
+phi3|rope_scaling|{"type": "longrope", "short_factor": [1, 2], "long_factor": 3}
+its 'short_factor' is not a list of 6 numbers, one for each pair that turns
+phi3|rope_scaling|{"type": "su", "short_factor": [1, 2, 3, 4, 5, 0]}
+its 'short_factor' has something that is no number from 1e-06 to 1e+09
+gemma3_types|rope_parameters|{"rope_type": "default"}
+its 'rope_parameters' have no 'full_attention'
+END
+twin wrong wrong.txt
+n=0
+while read -r _ && read -r sentence; do
+    n=$((n + 1))
+    refuses "wrong$n/config.json: $sentence" "wrong$n" --tokens llama/tokens.txt
+done <wrong.txt
+[ $n -ge 30 ] || fail "only $n wrong fields"
 refuses "phi3_short: its positions turn otherwise in texts beyond 32 tokens (longrope), and from 24 on 20 were asked\
  for; end before, or begin beyond" phi3_short --tokens llama/tokens.txt --generate 20
 rm -rf bad

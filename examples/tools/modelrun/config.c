@@ -140,10 +140,12 @@ static void read_heads(hf_reader *r, mr_config *c)
     if (!r->why[0] && c->head_dim % 2) hf_fail(r, "its 'head_dim' %lld is odd", (long long)c->head_dim);
 }
 
+/* Nemotron-H's files may leave the number of layers to the list of them. */
 static int64_t length_of_pattern(hf_reader *r)
 {
-    const size_t n = strlen(mr_word(r, "hybrid_override_pattern", ""));
-    return n >= 1 && n <= MR_LAYERS ? (int64_t)n : HF_NEEDED;
+    const cJSON *list = mr_list(r, "layers_block_type");
+    const int64_t n = list ? cJSON_GetArraySize(list) : (int64_t)strlen(mr_word(r, "hybrid_override_pattern", ""));
+    return n >= 1 && n <= MR_LAYERS ? n : HF_NEEDED;
 }
 
 static void read_sizes(hf_reader *r, mr_config *c)

@@ -25,9 +25,13 @@ static const mr_fixed minimax_fixed[] = { { "scoring_func", "sigmoid" },
                                           { "attn_type_list", "1" },
                                           { NULL, NULL } };
 
-static const mr_fixed nemotron_fixed[] = { { "attention_bias", "false" },  { "mamba_proj_bias", "false" },
-                                           { "mamba_hidden_act", "silu" }, { "residual_in_fp32", "false" },
-                                           { "moe_latent_size", "null" },  { NULL, NULL } };
+static const mr_fixed nemotron_fixed[] = { { "attention_bias", "false" },
+                                           { "mamba_proj_bias", "false" },
+                                           { "mamba_hidden_act", "silu" },
+                                           { "residual_in_fp32", "false" },
+                                           { "moe_latent_size", "null" },
+                                           { "mamba_dt_limit", "null" },
+                                           { NULL, NULL } };
 
 /* ---- positions of classes that scale them where a file says nothing ---- */
 

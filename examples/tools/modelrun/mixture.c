@@ -193,10 +193,9 @@ static void run_expert(mr_run *run, mr_layer *l, int64_t e, const float *x, cons
 static void add_shared(mr_run *run, mr_layer *l, const float *x, int64_t rows, float *y)
 {
     const int64_t n = run->model->config.hidden;
-    const mr_weight none = { .tensor = NULL };
     float *out = mr_floats(rows * n), *gate = mr_floats(rows);
     mr_weight *w[3] = { &l->w[MR_SHARED_GATE], &l->w[MR_SHARED_UP], &l->w[MR_SHARED_DOWN] };
-    const mr_weight *bias[3] = { &none, &none, &none };
+    const mr_weight *bias[3] = { &l->bias[MR_SHARED_GATE], &l->bias[MR_SHARED_UP], &l->bias[MR_SHARED_DOWN] };
     mr_perceptron(run, w, bias, x, rows, out);
     if (l->w[MR_SHARED_SWITCH].tensor) {
         mr_linear(run, &l->w[MR_SHARED_SWITCH], NULL, x, rows, gate);

@@ -202,8 +202,8 @@ static const mr_part nemotron_sparse[] = {
     NORM(MR_NORM_2, "norm"),
     MATRIX(MR_ROUTER, ".gate", MR_EXPERTS, MR_HIDDEN, MR_NO_BIAS),
     { ".gate.e_score_correction_bias", MR_CORRECTION, MR_EXPERTS_CORRECTED, MR_NO_SIZE, MR_NO_BIAS, "" },
-    MATRIX(MR_SHARED_UP, ".shared_experts.up_proj", MR_SHARED_INNER, MR_HIDDEN, MR_NO_BIAS),
-    MATRIX(MR_SHARED_DOWN, ".shared_experts.down_proj", MR_HIDDEN, MR_SHARED_INNER, MR_NO_BIAS),
+    MATRIX(MR_SHARED_UP, ".shared_experts.up_proj", MR_SHARED_INNER, MR_HIDDEN, MR_MLP_BIAS),
+    MATRIX(MR_SHARED_DOWN, ".shared_experts.down_proj", MR_HIDDEN, MR_SHARED_INNER, MR_MLP_BIAS),
     END,
 };
 

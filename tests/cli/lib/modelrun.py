@@ -4,7 +4,8 @@
 #        | greedy FOLDER COUNT | cached FOLDER LOGITS.npy TOLERANCE (keys and values in FP8)
 #        | noise REPORT.json (R and flips; prints the flips)
 #        | tokenizer FOLDER TEXT (a tiny tokenizer.json, and the text's tokens)
-#        | edit FOLDER FIELD JSON (of config.json) | rename FOLDER FROM TO (tensors, in place)
+#        | edit FOLDER FIELD JSON (of config.json) | wrong LIST (configurations with one wrong field)
+#        | rename FOLDER FROM TO (tensors, in place)
 import json
 import math
 import os
@@ -349,12 +350,20 @@ def tokenizer(folder, text):
     print(*(vocab["th"] if c == "\0" else vocab[shown.get(c, c)] for c in parts))
 
 
-def edit(folder, field, value):
+def edit(folder, field, value, to=None):
     with open(folder + "/config.json") as f:
         c = json.load(f)
     c.get("text_config", c)[field] = json.loads(value)
-    with open(folder + "/config.json", "w") as f:
+    with open((to or folder) + "/config.json", "w") as f:
         json.dump(c, f)
+
+
+def wrong(path):
+    """A folder wrong1, wrong2, ... with a configuration alone for each second line, MODEL|FIELD|JSON."""
+    with open(path) as f:
+        for i, line in enumerate(f.readlines()[::2], 1):
+            os.makedirs(f"wrong{i}")
+            edit(*line.split("|"), f"wrong{i}")
 
 
 def rename(folder, old, new):
@@ -381,6 +390,8 @@ if __name__ == "__main__":
         tokenizer(sys.argv[2], sys.argv[3])
     elif sys.argv[1] == "edit":
         edit(*sys.argv[2:5])
+    elif sys.argv[1] == "wrong":
+        wrong(sys.argv[2])
     elif sys.argv[1] == "rename":
         rename(*sys.argv[2:5])
     else:

@@ -356,7 +356,7 @@ def logits(c, w, tokens):
     x = w[pre + ('embeddings.weight' if nemotron_h else 'embed_tokens.weight')][tokens]
     if c['model_type'] == 'gemma3_text':
         x = x * math.sqrt(c['hidden_size'])
-    for i in range(c['num_hidden_layers']):
+    for i in range(len(kinds(c)) if nemotron_h else c['num_hidden_layers']):
         x = FAMILY[c['model_type']](c, Layer(w, f'{pre}layers.{i}.', c), x, i)
     if nemotron_h:
         return m.rms(x, w[pre + 'norm_f.weight'], c['layer_norm_epsilon']) @ w['lm_head.weight'].T
@@ -383,7 +383,8 @@ CASES = {
                      moe_layer_freq=1, **DEEPSEEK),
     'deepseek_plain': dict(model_type='deepseek_v3', kind='F32', rope_interleave=False, attention_bias=True,
                            **dict(DEEPSEEK, q_lora_rank=None, norm_topk_prob=False, n_shared_experts=0)),
-    'kimi': dict(fp8='block', model_type='kimi_k2', rope_scaling=dict(YARN, mscale_all_dim=0.7, factor=64), rope_theta=50000.0,
+    'kimi': dict(fp8='block', model_type='kimi_k2', rope_scaling=dict(YARN, mscale_all_dim=0.7, factor=64),
+                 rope_theta=50000.0,
                  **dict(DEEPSEEK, n_group=1, topk_group=1)),
     'glm': dict(model_type='glm4_moe', head_dim=16, partial_rotary_factor=0.5, attention_bias=True, use_qk_norm=True,
                 n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=24, n_shared_experts=1,
@@ -396,7 +397,8 @@ CASES = {
         mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.4)),
     'ministral3_usual': dict(model_type='ministral3', head_dim=16),
     'phi3': dict(model_type='phi3', sliding_window=11),
-    'phi3_short': dict(fp8='channel', model_type='phi3', rope_scaling=dict(type='su', **LONG), original_max_position_embeddings=32),
+    'phi3_short': dict(fp8='channel', model_type='phi3', rope_scaling=dict(type='su', **LONG),
+                       original_max_position_embeddings=32),
     'phi3_long': dict(model_type='phi3', hidden_size=64, rope_scaling=dict(type='longrope', **LONG),
                       original_max_position_embeddings=16, partial_rotary_factor=0.75, tie_word_embeddings=True),
     'gemma3': dict(outer='gemma3', model_type='gemma3_text', num_hidden_layers=3, head_dim=16, sliding_window=5,
@@ -424,8 +426,9 @@ NEMOTRON = dict(model_type='nemotron_h', head_dim=16, mamba_num_heads=6, mamba_h
 CASES.update({
     'nemotron': dict(hybrid_override_pattern='M-*EM', num_hidden_layers=5, n_routed_experts=6, num_experts_per_tok=2,
                      moe_intermediate_size=24, moe_shared_expert_intermediate_size=20, routed_scaling_factor=2.5,
-                     n_group=2, topk_group=1, time_step_limit=[0.1, math.inf], **NEMOTRON),
-    'nemotron_blocks': dict(layers_block_type=['linear_attention', 'mamba', 'attention', 'mlp'], num_hidden_layers=4,
+                     n_group=2, topk_group=1, time_step_limit=[0.1, math.inf], mlp_bias=True,
+                     **NEMOTRON),
+    'nemotron_blocks': dict(layers_block_type=['linear_attention', 'mamba', 'attention', 'mlp'], num_hidden_layers=None,
                             use_bias=True, use_conv_bias=False, mlp_bias=True, kind='F32',
                             **dict(NEMOTRON, n_groups=3, time_step_limit=[0.25, 1.5])),
     'qwen3_next': dict(num_hidden_layers=4, mlp_only_layers=[1], **QWEN3_NEXT),
@@ -572,8 +575,9 @@ def put_nemotron(c, w, at, kind):
         w.vector(at + 'mixer.gate.e_score_correction_bias', c['n_routed_experts'])
         homes = [(f'experts.{e}.', c['moe_intermediate_size']) for e in range(c['n_routed_experts'])]
         for home, rows in homes + [('shared_experts.', c['moe_shared_expert_intermediate_size'])]:
-            linear(home + 'up_proj', rows, hidden)
-            linear(home + 'down_proj', hidden, rows)
+            bias = c.get('mlp_bias', False) and home == 'shared_experts.'
+            linear(home + 'up_proj', rows, hidden, bias)
+            linear(home + 'down_proj', hidden, rows, bias)
 
 
 def make_nemotron(w, c):
@@ -588,7 +592,7 @@ def make_nemotron(w, c):
 def make(w, own, fp8):
     """The configuration, as its file has it, of a case whose fields are `own`; weights go to w."""
     outer, named = own.pop('outer', None), own.pop('named', False)
-    c = dict(BASE, **own)
+    c = {k: v for k, v in dict(BASE, **own).items() if v is not None or k == 'q_lora_rank'}
     if fp8 == 'block':
         c['quantization_config'] = dict(quant_method='fp8', weight_block_size=[128, 128])
     if c['model_type'] == 'nemotron_h':
