@@ -10,8 +10,12 @@ known=tests/house/analysis.txt
 library='-std=c11 -I. -Itests -DTRN_SPLIT=1 -DTRN_IMPLEMENTATION=1'
 program="-std=c11 -I. -Iexamples -Iexamples/tools -Iexamples/tools/common -Itests -DTRN_SPLIT=1"
 program="$program -DTRN_SOURCE_DIR=\"\" -DTRN_DATA_DIR=\"\" -DTRN_GOLDEN_DIR=\"\""
+if have protoc-c; then # the header that it makes of a .proto
+    protoc-c --c_out="$scratch" --proto_path=examples/tools/common/io chakra.proto
+    program="$program -isystem $scratch"
+fi
 programs=$(ls examples/tools/*/*.c examples/tools/common/*/*.c examples/kernels/*.c examples/cores/*.c \
-    examples/python/ext/trnmath_flat.c tests/fuzz/fuzz_*.c)
+    examples/python/ext/trnmath_flat.c examples/vectors/make/*.c tests/fuzz/fuzz_*.c)
 
 # keep TOOL PATTERN: lines of gcc's kind, "FILE:LINE:...: warning: TEXT [CHECK]", as "TOOL CHECK FILE:LINE TEXT".
 keep() {

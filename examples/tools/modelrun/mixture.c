@@ -78,7 +78,7 @@ static void leave_groups(const mr_config *c, float *x)
 {
     const int64_t n = c->groups, each = c->experts / n;
     float *worth = mr_floats(n);
-    int64_t *best = app_memory((size_t)n, sizeof *best), two[2];
+    int64_t *best = app_memory((size_t)n, sizeof *best), two[2] = { 0, 1 };
     for (int64_t g = 0; g < n; g++) {
         choose(x + g * each, each, 2, two);
         worth[g] = x[g * each + two[0]] + x[g * each + two[1]];
