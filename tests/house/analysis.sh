@@ -10,9 +10,10 @@ known=tests/house/analysis.txt
 library='-std=c11 -I. -Itests -DTRN_SPLIT=1 -DTRN_IMPLEMENTATION=1'
 program="-std=c11 -I. -Iexamples -Iexamples/tools -Iexamples/tools/common -Itests -DTRN_SPLIT=1"
 program="$program -DTRN_SOURCE_DIR=\"\" -DTRN_DATA_DIR=\"\" -DTRN_GOLDEN_DIR=\"\""
-if have protoc-c; then # the header that it makes of a .proto
+made= # where a header is that protoc-c makes; cppcheck does without
+if have protoc-c; then
     protoc-c --c_out="$scratch" --proto_path=examples/tools/common/io chakra.proto
-    program="$program -isystem $scratch"
+    made="-isystem $scratch"
 fi
 programs=$(ls examples/tools/*/*.c examples/tools/common/*/*.c examples/kernels/*.c examples/cores/*.c \
     examples/python/ext/trnmath_flat.c examples/vectors/make/*.c tests/fuzz/fuzz_*.c)
@@ -58,7 +59,7 @@ if have clang-tidy; then
     tidy "$library" trnmath/trnmath.c
     tidy "$library -DTRN_NO_INTRINSICS=1" trnmath/trnmath.c
     # shellcheck disable=SC2086
-    tidy "$program" $programs
+    tidy "$program $made" $programs
 else
     skip clang-tidy 'clang-tidy is not installed'
 fi
@@ -73,7 +74,7 @@ fi
 if have gcc; then
     checked
     # shellcheck disable=SC2086
-    analyse "$program" $programs
+    analyse "$program $made" $programs
 else
     skip gcc 'gcc is not installed'
 fi

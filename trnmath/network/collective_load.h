@@ -288,7 +288,8 @@ TRNI_FN void trni_load_cells(trni_load *w, bool turns)
 /* calloc, for counts that a size_t may not hold; null as well where there are more than that. */
 TRNI_FN void *trni_load_zeros(int64_t count, size_t size)
 {
-    return (uint64_t)count > (uint64_t)SIZE_MAX ? NULL : calloc((size_t)count, size);
+    const size_t held = (size_t)count;
+    return (int64_t)held == count ? calloc(held, size) : NULL;
 }
 
 /* Room for the tables of chips and positions. */
