@@ -161,8 +161,9 @@ done
 # ---- whoever reads a file says so: one place opens each kind ----
 # (But for examples/vectors: what others compile reads alone, and what makes the vectors writes alone.)
 
+openers='^examples/(tools/common/io/(mapped|npy|hf_config|output|stage)\.h:|vectors/)'
 (cd "$root" && grep -rnE '[^_a-z](fopen|open|freopen|app_open)\(' examples bench --include='*.c' --include='*.h' |
-    grep -vE '^examples/(tools/common/io/(mapped|npy|hf_config|output|stage)\.h:|vectors/)|/(proc|sys)/|^[^:]*:[0-9]+: \*') >opened
+    grep -vE "$openers|/(proc|sys)/|^[^:]*:[0-9]+: \*") >opened
 while IFS=: read -r file line text; do
     checks=$((checks + 1))
     sed -n "$((line > 6 ? line - 6 : 1)),${line}p" "$root/$file" | grep -q 'io_reading(\|/dev/null\|/sys/' ||
