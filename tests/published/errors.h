@@ -61,7 +61,7 @@ static inline trn_status published_with(const published_model *m, const trn_plan
         const trn_topology net = published_job_net(row);
         trn_plan p;
         status = published_plan(row, &net, with, m->error, &p);
-        seconds[i] = firsts ? published_job_first_s(row, &p) : p.expected_s;
+        if (status == TRN_OK) seconds[i] = firsts ? published_job_first_s(row, &p) : p.expected_s;
     }
     return status;
 }

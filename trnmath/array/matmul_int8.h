@@ -154,8 +154,10 @@ TRNI_DRIVER void trni_int8_way_tiles(trni_int8_way *way, trn_isa unit, trn_isa i
         way->shape.rows[0] = 1;
         way->micro[0] = trni_int8_bytes_for(isa);
     }
-    memmove(way->shape.rows + 1, way->shape.rows, 3 * sizeof way->shape.rows[0]);
-    memmove(way->micro + 1, way->micro, 3 * sizeof way->micro[0]);
+    for (int i = 3; i > 0; i--) {
+        way->shape.rows[i] = way->shape.rows[i - 1];
+        way->micro[i] = way->micro[i - 1];
+    }
     way->shape.rows[0] = TRNI_UNIT_ROWS;
     way->micro[0] = trni_int8_tiles_emulated;
 #if TRNI_UNIT_AMX
