@@ -325,7 +325,7 @@ TRNI_DRIVER bool trni_pairs_usable(trn_isa unit)
 /* ---- a thread's pairs ---- */
 
 typedef struct trni_pairs_work {
-    bool on, emulated, asked; /* memory for the next panels by the kernels: packing need not */
+    bool on, emulated, asked; /* memory for b's next panels by the kernels: packing need not */
     trni_pairs_map whole, tail;
     trni_array vectors; /* where the proof fails */
     trni_pairs_fn *multiply[TRNI_KERNELS];
@@ -482,15 +482,15 @@ TRNI_LEAN void trni_pairs_join_lanes(const trni_pairs_work *s, const trni_operan
     s->pack.join(out, room, map->depth, lanes, map, seen, wild);
 }
 
-/* out[panel][word][width] of lanes that follow each other. */
+/* out[panel][word][width] of lanes that follow each other. asked: memory was, for what comes next. */
 TRNI_LEAN void trni_pairs_weave_lanes(const trni_pairs_work *s, const trni_operand *o, const trni_pairs_map *map,
-                                      const uint16_t *codes, int64_t lane, int64_t lanes, int64_t k, uint32_t *out,
-                                      int64_t panel, int width, uint16_t *seen, bool *wild)
+                                      const uint16_t *codes, bool asked, int64_t lane, int64_t lanes, int64_t k,
+                                      uint32_t *out, int64_t panel, int width, uint16_t *seen, bool *wild)
 {
     enum { most = 8192 };
     TRNI_LINES(uint16_t) room[most];                                      /* [number along K][together] */
     const int64_t together = map->depth > TRNI_PAIRS_DEPTH / 2 ? 32 : 64; /* whole panels that there is room for */
-    const uintptr_t below = s->asked ? 0 : (uintptr_t)(map->depth * o->depth_stride * o->bytes);
+    const uintptr_t below = asked ? 0 : (uintptr_t)(map->depth * o->depth_stride * o->bytes);
     if (trni_pairs_direct(o, codes)) {
         s->pack.weave(out, panel, width, (const uint16_t *)(const void *)trni_operand_at(o, lane, k), o->depth_stride,
                       below, lanes, map, seen, wild);
@@ -522,7 +522,7 @@ TRNI_LEAN void trni_pairs_strip_woven(const trni_pairs_work *s, const trni_opera
     enum { side = TRNI_PAIRS_TURNED };
     TRNI_LINES(uint32_t) woven[((int)TRNI_PAIRS_WORDS + side) * side];
     TRNI_LINES(uint32_t) turned[side * side];
-    trni_pairs_weave_lanes(s, o, map, s->a_codes, lane, lanes, k, woven, 0, side, seen, wild);
+    trni_pairs_weave_lanes(s, o, map, s->a_codes, false, lane, lanes, k, woven, 0, side, seen, wild);
     for (int w = 0; w < map->words; w += side) {
         const int some = map->words - w < side ? map->words - w : (int)side;
         s->pack.flip(turned, side, woven + w * side, side);
@@ -576,7 +576,8 @@ TRNI_DRIVER void trni_pairs_panels_of(const trni_pairs_work *s, const trni_opera
         uint32_t *const at = dst + from / width * panel;
         memset(seen, 0xff, sizeof seen);
         if (o->lane_stride == 1)
-            trni_pairs_weave_lanes(s, o, map, s->b_codes, lane + from, some, k, at, panel, width, seen[0], wild);
+            trni_pairs_weave_lanes(s, o, map, s->b_codes, s->asked, lane + from, some, k, at, panel, width, seen[0],
+                                   wild);
         for (int64_t i = 0; i * width < some; i++) {
             const int left = (int)trni_min64(some - i * width, width);
             if (o->lane_stride != 1)
