@@ -31,16 +31,18 @@ if [ -z "$programs" ]; then
 fi
 
 programs=$(CDPATH= cd -- "$programs" && pwd) || exit 2
-new=$folder.new
-rm -rf "$new"
+hold=$(mktemp -d "$folder.XXXXXX") || exit 2 # beside it, and nobody else's
+new=$hold/new
+trap 'rm -rf "$hold"' EXIT
 (
     from=$root/examples/vectors
     mkdir "$new" && cd "$new" && mkdir cast collective decode dot function mx operator random &&
         "$programs/vectors" . && cp "$from/check.c" "$from/check.py" "$root/LICENSE" . &&
         cp "$from/format.md" README.md &&
         find . -type f ! -name SHA256SUMS | sed 's,^\./,,' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS
-) || { rm -rf "$new"; say "the vectors could not be written into $new"; exit 2; }
-rm -rf "$folder" && mv "$new" "$folder" || exit 2
+) || { say "the vectors could not be written into $new"; exit 2; }
+mv "$folder" "$hold/old" || exit 2
+mv "$new" "$folder" || { mv "$hold/old" "$folder"; exit 2; }
 bytes=$(find "$folder" -name '*.txt' -exec cat {} + | wc -c)
 say "$(find "$folder" -name '*.txt' | wc -l) files, $bytes bytes: $folder"
 
