@@ -291,6 +291,13 @@ static void read_mixers(hf_reader *r, mr_config *c)
     }
 }
 
+static void check_groups(hf_reader *r, const mr_recurrence *rule, const char *heads, const char *groups)
+{
+    if (!r->why[0] && rule->heads % rule->groups)
+        hf_fail(r, "its %lld '%s' do not divide by its %lld '%s'", (long long)rule->heads, heads,
+                (long long)rule->groups, groups);
+}
+
 static void read_delta_rule(hf_reader *r, mr_config *c)
 {
     const int64_t most = 1 << 14;
@@ -300,9 +307,7 @@ static void read_delta_rule(hf_reader *r, mr_config *c)
                                      .key_dim = hf_number(r, "linear_key_head_dim", 1, most, 128),
                                      .value_dim = hf_number(r, "linear_value_head_dim", 1, most, 128),
                                      .width = hf_number(r, "linear_conv_kernel_dim", 1, 64, 4) };
-    if (!r->why[0] && c->recurrence.heads % c->recurrence.groups)
-        hf_fail(r, "its %lld 'linear_num_value_heads' do not divide by its %lld 'linear_num_key_heads'",
-                (long long)c->recurrence.heads, (long long)c->recurrence.groups);
+    check_groups(r, &c->recurrence, "linear_num_value_heads", "linear_num_key_heads");
     read_mixers(r, c);
 }
 
@@ -372,9 +377,7 @@ static void read_mamba2(hf_reader *r, mr_config *c)
                                      .width = hf_number(r, "conv_kernel", 1, 64, 4),
                                      .bias = hf_flag(r, "use_bias", false),
                                      .conv_bias = hf_flag(r, "use_conv_bias", true) };
-    if (!r->why[0] && c->recurrence.heads % c->recurrence.groups)
-        hf_fail(r, "its %lld 'mamba_num_heads' do not divide by its %lld 'n_groups'", (long long)c->recurrence.heads,
-                (long long)c->recurrence.groups);
+    check_groups(r, &c->recurrence, "mamba_num_heads", "n_groups");
     read_limits(r, &c->recurrence);
     read_pattern(r, c);
 }

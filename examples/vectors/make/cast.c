@@ -61,17 +61,24 @@ static vec_file open_cast(const vec_format *to, trn_rounding rounding, trn_overf
     return f;
 }
 
+static vec_file begin_cast(const vec_format *to, trn_rounding rounding, trn_overflow overflow, const char *in,
+                           const vec_random *r)
+{
+    vec_file f = open_cast(to, rounding, overflow);
+    char out[16];
+    snprintf(out, sizeof out, "code/%d", vec_digits(to));
+    vec_columns(&f, in, out);
+    vec_head(&f, "seed", "%llu", (unsigned long long)r->seed);
+    return f;
+}
+
 /* ---- with the format's own rounding: every hard number, or, saturating, those that saturation may concern ---- */
 
 static void make_cast(const vec_format *to, trn_rounding rounding, trn_overflow overflow)
 {
     vec_random r = { 36, (uint64_t)to->info.bits << 8 | (uint64_t)to->info.exponent_bits, 0 };
     vec_inputs list = vec_hard(to, &r, overflow == TRN_SATURATE);
-    vec_file f = open_cast(to, rounding, overflow);
-    char out[16];
-    snprintf(out, sizeof out, "code/%d", vec_digits(to));
-    vec_columns(&f, "x/8", out);
-    vec_head(&f, "seed", "%llu", (unsigned long long)r.seed);
+    vec_file f = begin_cast(to, rounding, overflow, "x/8", &r);
     for (int kind = 0; kind < vec_kinds(); kind++) {
         for (size_t i = 0; i < list.count; i++) {
             if (list.kind[i] != kind) continue;
@@ -127,11 +134,7 @@ static void make_stochastic(const vec_format *to, trn_overflow overflow)
 {
     vec_random r = { 37, (uint64_t)to->info.bits << 8 | (uint64_t)to->info.exponent_bits, 0 };
     vec_inputs list = vec_hard(to, &r, overflow == TRN_SATURATE);
-    vec_file f = open_cast(to, TRN_STOCHASTIC, overflow);
-    char out[16];
-    snprintf(out, sizeof out, "code/%d", vec_digits(to));
-    vec_columns(&f, "x/8 random/8", out);
-    vec_head(&f, "seed", "%llu", (unsigned long long)r.seed);
+    vec_file f = begin_cast(to, TRN_STOCHASTIC, overflow, "x/8 random/8", &r);
     for (int kind = 0; kind < vec_kinds(); kind++) put_kind(&f, to, overflow, &list, kind, &r);
     vec_inputs_free(&list);
     vec_close(&f);

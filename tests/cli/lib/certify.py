@@ -414,15 +414,18 @@ def splits(c, tp):
     return c["hidden_size"] % tp == 0 and c["intermediate_size"] % tp == 0
 
 
+def tries(of, d, setting, count):
+    """The arrangements in which one of the three is another: name, places, tokens to compare, setting."""
+    if of == "cores":
+        return [(cores_name(tp), whole(count), range(count), setting.with_cores(tp))
+                for tp in CORES if tp != setting.tp and splits(d.c, tp)]
+    return [(*a, setting) for a in (batches(count) if of == "batch" else chunks(count))]
+
+
 def pair_of(operation, of, d, setting, plain, tokens):
     """The first arrangement with a difference in one operation, whose inputs are the plain arrangement's."""
     layers, count = range(d.c["num_hidden_layers"]), len(tokens)
-    if of == "cores":
-        tries = [(cores_name(tp), whole(count), range(count), setting.with_cores(tp))
-                 for tp in CORES if tp != setting.tp and splits(d.c, tp)]
-    else:
-        tries = [(*a, setting) for a in (batches(count) if of == "batch" else chunks(count))]
-    for name, places, compared, cores in tries:
+    for name, places, compared, cores in tries(of, d, setting, count):
         key = "alone" if "decode" in name else "whole"
         for i in layers:
             x, w, y = plain[key][1][operation, i]
@@ -434,12 +437,7 @@ def pair_of(operation, of, d, setting, plain, tokens):
 
 def model_pair(of, d, setting, plain, tokens):
     count = len(tokens)
-    if of == "cores":
-        tries = [(cores_name(tp), whole(count), range(count), setting.with_cores(tp))
-                 for tp in CORES if tp != setting.tp and splits(d.c, tp)]
-    else:
-        tries = [(*a, setting) for a in (batches(count) if of == "batch" else chunks(count))]
-    for name, places, compared, cores in tries:
+    for name, places, compared, cores in tries(of, d, setting, count):
         key = "alone" if "decode" in name else "whole"
         pair = first_difference(plain[key][0], d.run(tokens, cores, places)[0], compared)
         if pair:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import resource
 from pathlib import Path
+from typing import Union
 
 from . import formats
 from .graph import OUTSIDE, Computation, Graph, Op, Shape, Trouble, Type, flat
@@ -26,20 +27,28 @@ def _made(op: Op) -> int:
     return sum(_bytes(t, True) + _bytes(t, False) for t in op.types if isinstance(t, Shape))
 
 
-def _most(graph: Graph, body: Computation, seen: tuple[str, ...] = ()) -> tuple[int, Op | None]:
-    """The most that what a computation makes takes at once, and the operation where that is."""
+Most = tuple[int, Union[Op, None]]
+
+
+def _most(graph: Graph, body: Computation, known: dict[str, Most]) -> Most:
+    """The most that what a computation makes takes at once, and the operation where that is. known: those that were asked
+    before; one that calls itself is not asked again."""
+    found: Most = (0, None)
+    if body.name in known:
+        return known[body.name]
+    known[body.name] = found
     last, sizes, live = last_uses(graph, body), dict[str, int](), 0
-    found: tuple[int, Op | None] = (0, None)
     for n, op in enumerate(body.ops):
         inner = 0
-        if op.kind in OUTSIDE and op.bodies and op.bodies[-1] in graph.computations and op.bodies[-1] not in seen:
-            inner = _most(graph, graph.computations[op.bodies[-1]], (*seen, op.bodies[-1]))[0]
+        if op.kind in OUTSIDE and op.bodies and op.bodies[-1] in graph.computations:
+            inner = _most(graph, graph.computations[op.bodies[-1]], known)[0]
         for name in op.results:
             sizes[name] = _made(op) // max(len(op.results), 1)
             live += sizes[name]
         found = max(found, (live + inner, op), key=lambda pair: pair[0])
         for name in last.get(n, ()):
             live -= sizes.pop(name, 0)
+    known[body.name] = found
     return found
 
 
@@ -70,7 +79,7 @@ def guard(files: list[str]) -> None:
 def enough(graph: Graph, devices: int) -> None:
     """Trouble where memory cannot be enough. devices: that have parameters of their own."""
     given = sum(_bytes(t, False) for t in graph.main.types) * devices
-    most, op = _most(graph, graph.main)
+    most, op = _most(graph, graph.main, {})
     need, free = given + most, _free()
     if need > max(free, _FEW):
         where = f" at line {op.line}, '{op.name}'" if op and most > given else ""

@@ -172,6 +172,7 @@ class Runner:
         self.graph, self.near, self.wide = graph, near, Exact()
         self.devices, self.watch, self.only = devices, watch, only
         self.doubts: list[str] = []  # decisions that the machines do not share
+        self._last: dict[str, dict[int, list[str]]] = {}  # of each computation: loops ask for it at every turn
 
     def run(self, inputs: dict[str, Value]) -> list[Value]:
         """inputs: of each parameter of the entry."""
@@ -182,7 +183,9 @@ class Runner:
         """A computation with these operands, within values that it may use."""
         values: Scope = dict(outer)
         values.update(zip(body.parameters, given))
-        last = last_uses(self.graph, body)
+        if body.name not in self._last:
+            self._last[body.name] = last_uses(self.graph, body)
+        last = self._last[body.name]
         for n, op in enumerate(body.ops):
             operands = [values[name] for name in op.operands]
             results = self._results(op, operands, values, where)
