@@ -213,14 +213,14 @@ typedef struct trni_pairs_packer {
 
 /* ---- one strip times one panel ---- */
 
-/* A strip of `rows` times a panel: out[rows][width] = (in + : ) the sums of a's and b's words, chain after chain, tile
- * after tile, whose words are a_tile and b_tile apart; of double rows each word's two products are summed before they
- * join their chain. */
+/* A strip of `rows` times panels side by side: out[rows][width] = (in + : ) the sums of a's and b's words, chain after
+ * chain, tile after tile, whose words are a_tile and b_tile apart, as panels are b_panel; of double rows each word's two
+ * products are summed before they join their chain. */
 typedef struct trni_pairs_call {
     const uint32_t *a, *b;
     const trni_map *map; /* of the numbers, for the vectors, which take one tile */
-    int kernel, rows, width, tiles;
-    ptrdiff_t a_tile, b_tile;
+    int kernel, rows, width, tiles, panels;
+    ptrdiff_t a_tile, b_tile, b_panel;
     trn_merge merge;
     const float *in;
     ptrdiff_t in_step;
@@ -253,8 +253,15 @@ TRNI_INLINE void trni_pairs_row(const trni_pairs_map *m, int width, const uint32
     for (int j = 0; j < width; j++) out[j] = in ? in[j] + t[j] : t[j];
 }
 
-/* By the emulator, which is for tests: any number of rows. */
-TRNI_COLD void trni_pairs_emulated(const trni_pairs_map *m, const trni_pairs_call *call)
+/* The panel after this one. */
+TRNI_INLINE void trni_pairs_call_on(trni_pairs_call *call)
+{
+    call->b += call->b_panel;
+    call->out += call->width;
+    if (call->in) call->in += call->width;
+}
+
+TRNI_COLD void trni_pairs_emulated_panel(const trni_pairs_map *m, const trni_pairs_call *call)
 {
     const float *in = call->in;
     ptrdiff_t in_step = call->in_step;
@@ -262,6 +269,13 @@ TRNI_COLD void trni_pairs_emulated(const trni_pairs_map *m, const trni_pairs_cal
         for (int i = 0; i < call->rows; i++)
             trni_pairs_row(m, call->width, call->a + t * call->a_tile + i * m->words, call->b + t * call->b_tile,
                            in ? in + i * in_step : NULL, call->out + i * call->out_step);
+}
+
+/* By the emulator, which is for tests: any number of rows. */
+TRNI_COLD void trni_pairs_emulated(const trni_pairs_map *m, const trni_pairs_call *call)
+{
+    trni_pairs_call panel = *call;
+    for (int p = 0; p < call->panels; p++, trni_pairs_call_on(&panel)) trni_pairs_emulated_panel(m, &panel);
 }
 
 #define TRNI_PAIRS_SIMD TRNI_UNIT_SIMD
@@ -292,7 +306,7 @@ TRNI_COLD bool trni_pairs_pass(trni_pairs_fn *multiply)
     call.b = b;
     call.rows = rows;
     call.out_step = call.width = width;
-    call.tiles = 1;
+    call.tiles = call.panels = 1;
     call.ahead = (uintptr_t)b;
     for (uint32_t round = 0; round < 4; round++) {
         trni_unit_fill(a, rows * words, 2 * round);
@@ -490,7 +504,8 @@ TRNI_LEAN void trni_pairs_weave_lanes(const trni_pairs_work *s, const trni_opera
     enum { most = 8192 };
     TRNI_LINES(uint16_t) room[most];                                      /* [number along K][together] */
     const int64_t together = map->depth > TRNI_PAIRS_DEPTH / 2 ? 32 : 64; /* whole panels that there is room for */
-    const uintptr_t below = asked ? 0 : (uintptr_t)(map->depth * o->depth_stride * o->bytes);
+    const bool last = k + map->depth >= o->depth;
+    const uintptr_t below = asked || last ? 0 : (uintptr_t)(map->depth * o->depth_stride * o->bytes);
     if (trni_pairs_direct(o, codes)) {
         s->pack.weave(out, panel, width, (const uint16_t *)(const void *)trni_operand_at(o, lane, k), o->depth_stride,
                       below, lanes, map, seen, wild);
@@ -603,11 +618,23 @@ TRNI_LEAN void trni_pairs_open(const trni_map *map, const trni_pairs_map *m, con
         }
 }
 
-/* Do pairs give the chains' bits here? */
+/* Do pairs give the chains' bits, of these least exponents' fields? */
+TRNI_INLINE bool trni_pairs_exact(uint32_t a, uint32_t b) { return a && b && a + b >= (uint32_t)TRNI_PAIRS_EXPONENTS; }
+
+/* Do they here? */
 TRNI_INLINE bool trni_pairs_hold(const trni_pairs_map *m, const uint32_t *a, int rows, const uint32_t *b, int width)
 {
-    const uint32_t x = a[rows * m->words], y = b[m->words * width];
-    return x && y && x + y >= (uint32_t)TRNI_PAIRS_EXPONENTS;
+    return trni_pairs_exact(a[rows * m->words], b[m->words * width]);
+}
+
+/* The least that tiles `step` apart have in a strip, or panel, of so many lanes. */
+TRNI_INLINE uint32_t trni_pairs_least_of(const trni_pairs_map *m, const uint32_t *packed, int lanes, int tiles,
+                                         ptrdiff_t step)
+{
+    uint32_t least = UINT32_MAX;
+    for (const uint32_t *mark = packed + m->words * lanes; tiles > 0; tiles--, mark += step)
+        if (*mark < least) least = *mark;
+    return least;
 }
 
 TRNI_LEAN void trni_pairs_by_vectors(const trni_pairs_work *s, const trni_pairs_map *m, const trni_pairs_call *call,
@@ -638,7 +665,7 @@ TRNI_DRIVER bool trni_pairs_multiply(const trni_pairs_work *s, const trni_pairs_
     return hold;
 }
 
-/* All tiles: as many at a time as are proven. count[2]: those that the vectors did, that pairs did. */
+/* All tiles of one panel: as many at a time as are proven. count[2]: those that the vectors did, that pairs did. */
 TRNI_DRIVER void trni_pairs_tiles(const trni_pairs_work *s, trni_pairs_call *call, int64_t *count)
 {
     const trni_pairs_map *m = trni_pairs_map_at(s, call->map);
@@ -659,6 +686,22 @@ TRNI_DRIVER void trni_pairs_tiles(const trni_pairs_work *s, trni_pairs_call *cal
         call->b += run * call->b_tile;
         call->in = call->out;
         call->in_step = call->out_step;
+    }
+}
+
+/* All tiles of all panels, whose least exponent is known: of a strip in one call, where all of them are proven. */
+TRNI_DRIVER void trni_pairs_panels(const trni_pairs_work *s, trni_pairs_call *call, uint32_t least, int64_t *count)
+{
+    const trni_pairs_map *m = trni_pairs_map_at(s, call->map);
+    if (trni_pairs_exact(trni_pairs_least_of(m, call->a, call->rows, call->tiles, call->a_tile), least)) {
+        s->multiply[call->kernel](m, call);
+        count[1] += (int64_t)call->tiles * call->panels;
+        return;
+    }
+    for (int left = call->panels; left > 0; left--, trni_pairs_call_on(call)) {
+        trni_pairs_call panel = *call;
+        panel.panels = 1;
+        trni_pairs_tiles(s, &panel, count);
     }
 }
 

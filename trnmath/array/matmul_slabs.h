@@ -220,7 +220,7 @@ TRNI_DRIVER void trni_panel_pairs(const trni_worker *w, const trni_slab *s, cons
     call.map = trni_tile_map(w, p->depth);
     call.b = (const uint32_t *)(const void *)b;
     call.width = p->width;
-    call.tiles = 1;
+    call.tiles = call.panels = 1;
     call.merge = w->p->numerics.merge;
     const int lines = trni_tile_lines(w, call.map);
     for (int64_t m = 0, index = 0; m < s->rows; index++) {
@@ -323,6 +323,7 @@ TRNI_DRIVER void trni_panels_tile(const trni_worker *w, const trni_slab *s, int6
 typedef struct trni_pairs_run {
     trni_pairs_call call;        /* of the slab's first strip and panel, over these tiles */
     int64_t k, a_lines, b_lines; /* of a row, and of a column, until the next */
+    uint32_t least;              /* of these tiles of a block's panels */
 } trni_pairs_run;
 
 TRNI_DRIVER trni_pairs_run trni_pairs_run_at(const trni_worker *w, const trni_slab *s, int64_t k)
@@ -341,41 +342,56 @@ TRNI_DRIVER trni_pairs_run trni_pairs_run_at(const trni_worker *w, const trni_sl
     run.call.tiles = w->p->numerics.psum_format == TRN_BF16 || depth < deep ? 1 : (int)((end - k) / deep);
     run.call.a_tile = run.a_lines * s->rows;
     run.call.b_tile = run.a_lines * (w->p->packed ? w->array.width : trni_round_up(s->columns, w->array.width));
+    run.call.b_panel = run.b_lines * run.call.width;
     run.call.merge = w->p->numerics.merge;
     run.call.ahead = (uintptr_t)run.call.a;
     return run;
 }
 
-/* One strip times one panel over one run, PSUM at `at`. */
+TRNI_DRIVER uint32_t trni_pairs_run_least(const trni_worker *w, const trni_pairs_run *run, int64_t column, int64_t end)
+{
+    const trni_pairs_call *c = &run->call;
+    const trni_pairs_map *map = trni_pairs_map_at(&w->pairs, c->map);
+    uint32_t least = UINT32_MAX;
+    for (; column < end; column += c->width) {
+        const uint32_t panel = trni_pairs_least_of(map, c->b + column * run->b_lines, c->width, c->tiles, c->b_tile);
+        if (panel < least) least = panel;
+    }
+    return least;
+}
+
+/* One strip times panels over one run, PSUM at `at`. */
 TRNI_DRIVER void trni_pairs_run_block(const trni_worker *w, const trni_pairs_run *run, int64_t m, int kernel,
-                                      int64_t column, bool fresh, float *at, int64_t step)
+                                      int64_t column, int panels, bool fresh, float *at, int64_t step)
 {
     trni_pairs_call call = run->call;
     call.kernel = kernel;
     call.rows = w->array.rows[kernel];
+    call.panels = panels;
     call.a += m * run->a_lines;
     call.b += column * run->b_lines;
     call.in = fresh ? NULL : at;
     call.in_step = call.out_step = step;
     call.out = at;
-    trni_pairs_tiles(&w->pairs, &call, w->pairs_count);
+    trni_pairs_panels(&w->pairs, &call, run->least, w->pairs_count);
 }
 
-/* The same where PSUM lives: in dst, or beside it while the panel is narrow. */
+/* The same where PSUM lives: in dst, or beside it while the panel, one alone, is narrow. */
 TRNI_DRIVER void trni_pairs_block(const trni_worker *w, const trni_slab *s, const trni_pairs_run *run, int64_t m,
-                                  int kernel, int64_t column)
+                                  int kernel, int64_t column, int panels)
 {
-    const int64_t columns = trni_min64(s->columns - column, w->array.width);
     const int rows = w->array.rows[kernel], width = w->array.width;
+    const int64_t columns = trni_min64(s->columns - column, (int64_t)panels * width);
     const bool fresh = run->k == 0 && !w->p->accumulate, narrow = columns < width;
     float *const home = s->psum.at + m * s->psum.step + column, *const at = narrow ? w->local : home;
     const int64_t step = narrow ? width : s->psum.step;
     if (narrow && !fresh) trni_copy_tile(w->local, width, home, s->psum.step, rows, columns);
-    trni_pairs_run_block(w, run, m, kernel, column, fresh, at, step);
+    trni_pairs_run_block(w, run, m, kernel, column, panels, fresh, at, step);
     trni_worker_round(w, at, step, rows, columns, s->m + m, s->n + column, run->k);
     if (narrow) trni_copy_tile(home, s->psum.step, w->local, width, rows, columns);
-    if (run->k + run->call.tiles * (int64_t)run->call.map->depth == w->p->a.depth)
-        trni_finish_tile(w, home, s->psum.step, rows, columns);
+    for (int64_t i = 0; i < columns && run->k + run->call.tiles * (int64_t)run->call.map->depth == w->p->a.depth;
+         i += width)
+        trni_finish_tile(w, home + i, s->psum.step, rows, trni_min64(columns - i, width));
 }
 
 /* Some panels stay in the second-level cache and pass by a strip, which stays in the first-level cache meanwhile. */
@@ -383,14 +399,18 @@ TRNI_DRIVER void trni_pairs_slab(const trni_worker *w, const trni_slab *s)
 {
     const int64_t width = w->array.width, some = TRNI_PAIRS_BLOCK * width;
     for (int64_t k = s->k; k < s->k + s->depth;) {
-        const trni_pairs_run run = trni_pairs_run_at(w, s, k);
-        for (int64_t block = 0; block < s->columns; block += some)
+        trni_pairs_run run = trni_pairs_run_at(w, s, k);
+        for (int64_t block = 0; block < s->columns; block += some) {
+            const int64_t end = trni_min64(block + some, s->columns);
+            const int whole = (int)((end - block) / width);
+            run.least = trni_pairs_run_least(w, &run, block, end);
             for (int64_t m = 0, rows; m < s->rows; m += rows) {
                 const int kernel = trni_strip_kernel(&w->array, s->rows - m);
                 rows = w->array.rows[kernel];
-                for (int64_t column = block; column < trni_min64(block + some, s->columns); column += width)
-                    trni_pairs_block(w, s, &run, m, kernel, column);
+                if (whole) trni_pairs_block(w, s, &run, m, kernel, block, whole);
+                if (block + whole * width < end) trni_pairs_block(w, s, &run, m, kernel, block + whole * width, 1);
             }
+        }
         k += run.call.tiles * (int64_t)run.call.map->depth;
     }
 }

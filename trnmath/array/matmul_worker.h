@@ -36,9 +36,10 @@ enum {
     TRNI_FEW_ROWS = 192,
     TRNI_PAIRS_BLOCK = 8, /* panels whose words stay in the second-level cache */
     TRNI_FEW_FLOATS = 1 << 17,
-    TRNI_THIN_PANELS = 4,        /* that are packed together: memory is read 256 bytes of BF16 at a time */
-    TRNI_PAIRS_THIN_PANELS = 16, /* of words: 1 KiB of BF16 at a time is 1.5 times as fast (measured) */
-    TRNI_PAIRS_THIN_ROWS = 64,   /* at most these meet twice as many: 1.15 times as fast (measured) */
+    TRNI_THIN_PANELS = 4,     /* that are packed together: memory is read 256 bytes of BF16 at a time */
+    TRNI_PAIRS_FEW_ROWS = 32, /* of words: 128 rows are 1.1 to 1.18 times as fast if they are not few (measured) */
+    TRNI_PAIRS_FEW_NUMBERS = 1 << 17, /* of b; as fewer are at hand, panels need not be made in time */
+    TRNI_PAIRS_THIN_PANELS = 32, /* of words: 2 KiB of BF16 at a time is 1.7 times as fast as 256 bytes (measured) */
     TRNI_PSUM_ROWS = 384,        /* rows of dst whose PSUM is kept in scratch when dst itself cannot hold it */
     TRNI_SCRATCH_ALIGN = 64
 };
@@ -144,11 +145,7 @@ TRNI_DRIVER void trni_product_maps(const trni_product *p, trni_map *whole, trni_
     if (rest) trni_map_init(tail, &p->numerics, 0, rest, p->spread);
 }
 
-TRNI_FN int64_t trni_thin_panels(const trni_cut *cut)
-{
-    const int64_t twice = cut->rows <= TRNI_PAIRS_THIN_ROWS ? 2 : 1;
-    return cut->pairs ? twice * TRNI_PAIRS_THIN_PANELS : (int64_t)TRNI_THIN_PANELS;
-}
+TRNI_FN int64_t trni_thin_panels(const trni_cut *cut) { return cut->pairs ? TRNI_PAIRS_THIN_PANELS : TRNI_THIN_PANELS; }
 
 /* Of a matrix unit's words for one slab. */
 TRNI_DRIVER size_t trni_unit_work_init(trni_unit_work *u, const trni_cut *cut, const trni_product *p,
@@ -168,6 +165,12 @@ TRNI_LEAN size_t trni_cut_unit_bytes(const trni_cut *cut, const trni_product *p,
     return (size_t)trni_round_up((int64_t)trni_unit_work_init(&u, cut, p, array, &whole, &tail), TRNI_SCRATCH_ALIGN);
 }
 
+/* Words of b are half as large, and a strip takes half as long: fewer rows than elsewhere are few. */
+TRNI_FN bool trni_pairs_few(const trni_product *p, int64_t rows)
+{
+    return rows <= TRNI_PAIRS_FEW_ROWS && (double)p->b.lanes * (double)p->b.depth > (double)TRNI_PAIRS_FEW_NUMBERS;
+}
+
 /* `array` is what trni_matmul_array gives with or without a `unit`. */
 TRNI_DRIVER void trni_cut_of(trni_cut *cut, const trni_product *p, const trni_array *array, bool unit)
 {
@@ -177,7 +180,7 @@ TRNI_DRIVER void trni_cut_of(trni_cut *cut, const trni_product *p, const trni_ar
     cut->dots = trni_dots_apply(p) && !p->packed;
     cut->direct = p->dst.format == TRN_F32 && p->dst.stride[1] == 1 && (uintptr_t)p->dst.data % sizeof(float) == 0;
     cut->pairs = !cut->single && !cut->dots && (p->packed ? p->words : trni_pairs_apply(p));
-    cut->few = cut->rows <= TRNI_FEW_ROWS;
+    cut->few = cut->pairs ? trni_pairs_few(p, cut->rows) : cut->rows <= TRNI_FEW_ROWS;
     cut->thin = cut->few && !p->packed && (p->b.bytes <= 2 || p->b.lane_stride != 1);
     cut->slab_columns = cut->single || cut->dots ? TRNI_ROW_COLUMNS : TRNI_SLAB_COLUMNS;
     /* is b, or PSUM, kept in scratch? */

@@ -60,23 +60,20 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_codes(TRNI_PAIRS_CODE
     }
 }
 
-/* One word of a panel's columns: the halves are looked at and put together, and memory is asked for what is below. A
- * last, odd number has no later one: its mask is empty. */
+/* One word of a panel's columns: the halves are looked at and put together. A last, odd number has no later one: its
+ * mask is empty. */
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
 trni_simd_pairs_weave_word(uint32_t *to, const uint16_t *early, const uint16_t *late, __mmask32 mask, __mmask32 later,
-                           const bool wide, uintptr_t below, __m512i first, __m512i second, __m512i *least,
-                           __m512i *most)
+                           const bool wide, __m512i first, __m512i second, __m512i *least, __m512i *most)
 {
     const __m512i x = _mm512_maskz_loadu_epi16(mask, early), y = _mm512_maskz_loadu_epi16(later, late);
-    _mm_prefetch((const char *)((uintptr_t)early + below), _MM_HINT_T1);
-    _mm_prefetch((const char *)((uintptr_t)late + below), _MM_HINT_T1);
     trni_simd_pairs_look(least, most, x);
     trni_simd_pairs_look(least, most, y);
     _mm512_storeu_si512(to, _mm512_permutex2var_epi16(y, first, x));
     if (wide) _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi16(y, second, x));
 }
 
-/* Words outside, `panels` panels inside: memory is read line after line. */
+/* Words outside, `panels` panels inside: memory is read line after line, and asked for what is `below`, if anything. */
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
 trni_simd_pairs_weave_some(const int panels, const bool wide, __mmask32 mask, uint32_t *out, int64_t panel,
                            const uint16_t *src, int64_t line, uintptr_t below, const trni_pairs_map *map,
@@ -91,9 +88,14 @@ trni_simd_pairs_weave_some(const int panels, const bool wide, __mmask32 mask, ui
     for (int w = 0; w < map->words; w++, out += width) {
         const bool odd = map->late[w] == TRNI_PAIRS_ZERO;
         const uint16_t *early = src + map->early[w] * line, *late = odd ? early : src + map->late[w] * line;
+        if (below) TRNI_EVERY(i, panels)
+            {
+                _mm_prefetch((const char *)((uintptr_t)(early + i * width) + below), _MM_HINT_T1);
+                _mm_prefetch((const char *)((uintptr_t)(late + i * width) + below), _MM_HINT_T1);
+            }
         TRNI_EVERY(i, panels)
         trni_simd_pairs_weave_word(out + i * panel, early + i * width, late + i * width, mask, odd ? 0 : mask, wide,
-                                   below, first, second, &least[i], most);
+                                   first, second, &least[i], most);
     }
     TRNI_EVERY(i, panels) _mm512_storeu_si512(seen + i * TRNI_PAIRS_SEEN, least[i]);
 }
@@ -258,7 +260,9 @@ trni_simd_pairs(const int rows, const int group, const trni_pairs_map *m, const 
     TRNI_KERNEL TRNI_TARGET_PAIRS static void trni_simd_pairs_##rows##x##group(const trni_pairs_map *m,                \
                                                                                const trni_pairs_call *call)            \
     {                                                                                                                  \
-        trni_simd_pairs(rows, group, m, call);                                                                         \
+        trni_pairs_call panel = *call;                                                                                 \
+        for (int left = call->panels; left > 0; left--, trni_pairs_call_on(&panel))                                    \
+            trni_simd_pairs(rows, group, m, &panel);                                                                   \
     }
 TRNI_PAIRS(8, 1)
 TRNI_PAIRS(4, 1)
