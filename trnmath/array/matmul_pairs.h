@@ -122,16 +122,14 @@ enum {
     TRNI_PAIRS_PANELS = 32 /* that are woven together, at most */
 };
 
-/* BF16 of n codes of 8 bits in each of so many rows, `line` bytes apart; dst's rows are dst_line numbers apart. Memory
- * is asked for what is `below` bytes on. */
-#define TRNI_PAIRS_CODES_PARAMS                                                                                        \
-    uint16_t *dst, int64_t dst_line, const unsigned char *src, int64_t line, uintptr_t below, int64_t rows, int64_t n, \
-        const uint16_t *table
-/* out[panel][word][width] of lanes that follow each other, numbers along K `line` apart: panels are `panel` words
- * apart, the last one has zeros beyond `lanes`. seen[panel][32]; *wild becomes true if any number is. */
+/* BF16 of n codes of 8 bits. */
+#define TRNI_PAIRS_CODES_PARAMS uint16_t *dst, const unsigned char *src, int64_t n, const uint16_t *table
+/* out[panel][word][width] of lanes that follow each other, numbers along K `line` apart, which are BF16, or codes of 8
+ * bits where there is a table: panels are `panel` words apart, the last one has zeros beyond `lanes`. seen[panel][32];
+ * *wild becomes true if any number is. */
 #define TRNI_PAIRS_WEAVE_PARAMS                                                                                        \
-    uint32_t *out, int64_t panel, int width, const uint16_t *src, int64_t line, uintptr_t below, int64_t lanes,        \
-        const trni_pairs_map *map, uint16_t *seen, bool *wild
+    uint32_t *out, int64_t panel, int width, const void *src, int64_t line, const uint16_t *table, uintptr_t below,    \
+        int64_t lanes, const trni_pairs_map *map, uint16_t *seen, bool *wild
 /* out[lane][word] of lanes that are `line` apart, whose numbers follow each other. */
 #define TRNI_PAIRS_JOIN_PARAMS                                                                                         \
     uint32_t *out, const uint16_t *src, int64_t line, int lanes, const trni_pairs_map *map, uint16_t *seen, bool *wild
@@ -148,39 +146,47 @@ TRNI_INLINE void trni_pairs_see(uint16_t *seen, bool *wild, uint32_t word)
     }
 }
 
+/* BF16 of number i: of a code, if there is a table. */
+TRNI_INLINE uint32_t trni_pairs_number(const void *src, int64_t i, const uint16_t *table)
+{
+    if (!table) return ((const uint16_t *)src)[i];
+    const uint32_t code = ((const unsigned char *)src)[i];
+    return table[code & 0x7f] | (code & 0x80) << 8;
+}
+
 TRNI_INLINE void trni_pairs_codes_body(TRNI_PAIRS_CODES_PARAMS)
 {
-    (void)below;
-    for (; rows > 0; rows--, dst += dst_line, src += line)
-        for (int64_t i = 0; i < n; i++) dst[i] = (uint16_t)(table[src[i] & 0x7f] | (src[i] & 0x80u) << 8);
+    for (int64_t i = 0; i < n; i++) dst[i] = (uint16_t)trni_pairs_number(src, i, table);
 }
-TRNI_DISPATCH_ONE(trni_pairs_codes, (TRNI_PAIRS_CODES_PARAMS), (dst, dst_line, src, line, below, rows, n, table))
+TRNI_DISPATCH_ONE(trni_pairs_codes, (TRNI_PAIRS_CODES_PARAMS), (dst, src, n, table))
 
-/* The numbers `early` and `late` of what is at src, `step` apart; the second may be none. */
-TRNI_INLINE uint32_t trni_pairs_word(const uint16_t *src, int64_t step, const trni_pairs_map *map, int w)
+/* The numbers `early` and `late` of what is from the first on, `step` apart; the second may be none. */
+TRNI_INLINE uint32_t trni_pairs_word(const void *src, int64_t first, int64_t step, const uint16_t *table,
+                                     const trni_pairs_map *map, int w)
 {
-    const uint32_t y = map->late[w] == TRNI_PAIRS_ZERO ? 0 : src[map->late[w] * step];
-    return (uint32_t)src[map->early[w] * step] << 16 | y;
+    const bool odd = map->late[w] == TRNI_PAIRS_ZERO;
+    return trni_pairs_number(src, first + map->early[w] * step, table) << 16 |
+           (odd ? 0 : trni_pairs_number(src, first + map->late[w] * step, table));
 }
 
 TRNI_INLINE void trni_pairs_weave_body(TRNI_PAIRS_WEAVE_PARAMS)
 {
     (void)below;
-    for (int64_t left = lanes; left > 0; left -= width, src += width, out += panel, seen += TRNI_PAIRS_SEEN)
+    for (int64_t lane = 0; lane < lanes; lane += width, out += panel, seen += TRNI_PAIRS_SEEN)
         for (int w = 0; w < map->words; w++)
             for (int i = 0; i < width; i++) {
-                out[w * width + i] = i < left ? trni_pairs_word(src + i, line, map, w) : 0;
+                out[w * width + i] = lane + i < lanes ? trni_pairs_word(src, lane + i, line, table, map, w) : 0;
                 trni_pairs_see(seen, wild, out[w * width + i]);
             }
 }
 TRNI_DISPATCH_ONE(trni_pairs_weave, (TRNI_PAIRS_WEAVE_PARAMS),
-                  (out, panel, width, src, line, below, lanes, map, seen, wild))
+                  (out, panel, width, src, line, table, below, lanes, map, seen, wild))
 
 TRNI_INLINE void trni_pairs_join_body(TRNI_PAIRS_JOIN_PARAMS)
 {
     for (; lanes > 0; lanes--, src += line, out += map->words)
         for (int w = 0; w < map->words; w++) {
-            out[w] = trni_pairs_word(src, 1, map, w);
+            out[w] = trni_pairs_word(src, 0, 1, NULL, map, w);
             trni_pairs_see(seen, wild, out[w]);
         }
 }
@@ -349,13 +355,13 @@ typedef struct trni_pairs_work {
     float *panel, *strip; /* opened, for the vectors */
 } trni_pairs_work;
 
-/* What 8 bits stand for, in BF16: false where that is not exact, or signs are not the first bit. */
+/* What 8 bits stand for, in BF16: false where that is not exact, signs are not the first bit, or 0 is not zero. */
 TRNI_LEAN bool trni_pairs_table(uint16_t table[TRNI_PAIRS_CODES], const trni_operand *o)
 {
     for (uint32_t code = 0; code < TRNI_PAIRS_CODES; code++) {
         const uint32_t x = trni_decode_row(&o->info, code), y = trni_decode_row(&o->info, code | 0x80);
         table[code] = (uint16_t)(x >> 16);
-        if ((x & 0xffff) || (!trni_is_nan_bits(x) && y != (x ^ TRNI_F32_SIGN)) ||
+        if ((x & 0xffff) || (x && !code) || (!trni_is_nan_bits(x) && y != (x ^ TRNI_F32_SIGN)) ||
             trni_is_nan_bits(x) != trni_is_nan_bits(y))
             return false;
     }
@@ -466,18 +472,18 @@ TRNI_FN void trni_pairs_numbers(const trni_pairs_work *s, const trni_operand *o,
     const int64_t step = lanes ? o->lane_stride : o->depth_stride;
     const unsigned char *at = trni_operand_at(o, lane, k);
     unsigned char line[TRNI_PAIRS_DEPTH];
-    if (codes && step == 1) s->pack.codes(dst, 0, at, 0, 0, 1, n, codes);
+    if (codes && step == 1) s->pack.codes(dst, at, n, codes);
     if (codes && step != 1) {
         for (int64_t i = 0; i < n; i++) line[i] = at[i * step];
-        s->pack.codes(dst, 0, line, 0, 0, 1, n, codes);
+        s->pack.codes(dst, line, n, codes);
     }
     for (int64_t i = 0; i < n && !codes; i++) memcpy(dst + i, at + i * step * (int64_t)sizeof *dst, sizeof *dst);
 }
 
-/* May BF16 be read where it is? */
+/* May numbers be read where they are? */
 TRNI_FN bool trni_pairs_direct(const trni_operand *o, const uint16_t *codes)
 {
-    return !codes && (uintptr_t)o->data % sizeof(uint16_t) == 0;
+    return codes || (uintptr_t)o->data % sizeof(uint16_t) == 0;
 }
 
 /* out[lane][word] of at most 16 lanes, whatever their strides. */
@@ -486,7 +492,7 @@ TRNI_LEAN void trni_pairs_join_lanes(const trni_pairs_work *s, const trni_operan
                                      uint16_t *seen, bool *wild)
 {
     TRNI_LINES(uint16_t) room[TRNI_PAIRS_TURNED * TRNI_PAIRS_DEPTH];
-    if (trni_pairs_direct(o, codes) && o->depth_stride == 1) {
+    if (!codes && trni_pairs_direct(o, codes) && o->depth_stride == 1) {
         s->pack.join(out, (const uint16_t *)(const void *)trni_operand_at(o, lane, k), o->lane_stride, lanes, map, seen,
                      wild);
         return;
@@ -501,24 +507,20 @@ TRNI_LEAN void trni_pairs_weave_lanes(const trni_pairs_work *s, const trni_opera
                                       const uint16_t *codes, bool asked, int64_t lane, int64_t lanes, int64_t k,
                                       uint32_t *out, int64_t panel, int width, uint16_t *seen, bool *wild)
 {
-    enum { most = 8192 };
-    TRNI_LINES(uint16_t) room[most];                                      /* [number along K][together] */
-    const int64_t together = map->depth > TRNI_PAIRS_DEPTH / 2 ? 32 : 64; /* whole panels that there is room for */
+    enum { together = 32 }; /* a whole panel */
+    TRNI_LINES(uint16_t) room[TRNI_PAIRS_DEPTH * together];
     const bool last = k + map->depth >= o->depth;
     const uintptr_t below = asked || last ? 0 : (uintptr_t)(map->depth * o->depth_stride * o->bytes);
     if (trni_pairs_direct(o, codes)) {
-        s->pack.weave(out, panel, width, (const uint16_t *)(const void *)trni_operand_at(o, lane, k), o->depth_stride,
-                      below, lanes, map, seen, wild);
+        s->pack.weave(out, panel, width, trni_operand_at(o, lane, k), o->depth_stride, codes, below, lanes, map, seen,
+                      wild);
         return;
     }
     for (int64_t from = 0; from < lanes; from += together) {
         const int64_t some = trni_min64(lanes - from, together);
-        if (codes)
-            s->pack.codes(room, together, trni_operand_at(o, lane + from, k), o->depth_stride, below, map->depth, some,
-                          codes);
-        for (int t = 0; t < map->depth && !codes; t++)
-            trni_pairs_numbers(s, o, codes, lane + from, k + t, some, true, room + t * together);
-        s->pack.weave(out + from / width * panel, panel, width, room, together, 0, some, map,
+        for (int t = 0; t < map->depth; t++)
+            trni_pairs_numbers(s, o, NULL, lane + from, k + t, some, true, room + t * together);
+        s->pack.weave(out + from / width * panel, panel, width, room, together, NULL, 0, some, map,
                       seen + from / width * TRNI_PAIRS_SEEN, wild);
     }
 }

@@ -42,80 +42,118 @@ __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void trn
     if (_mm512_cmpge_epu16_mask(most, _mm512_set1_epi16(TRNI_PAIRS_WILD))) *wild = true;
 }
 
-/* Two tables of 64, and the sign. */
+/* Codes without sign, 32 to a vector. */
+typedef struct trni_simd_pairs_table {
+    __m512i of[4];
+} trni_simd_pairs_table;
+
+__attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline trni_simd_pairs_table
+trni_simd_pairs_table_of(const uint16_t *table)
+{
+    const trni_simd_pairs_table t = { { _mm512_loadu_si512(table), _mm512_loadu_si512(table + 32),
+                                        _mm512_loadu_si512(table + 64), _mm512_loadu_si512(table + 96) } };
+    return t;
+}
+
+/* 32 numbers: two tables of 64, and the sign; or BF16, where there is no table. */
+__attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline __m512i
+trni_simd_pairs_load(__mmask32 mask, const unsigned char *src, const trni_simd_pairs_table *table)
+{
+    if (!table) return _mm512_maskz_loadu_epi16(mask, src);
+    const __m512i code = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, src));
+    const __m512i low = _mm512_permutex2var_epi16(table->of[0], code, table->of[1]),
+                  high = _mm512_permutex2var_epi16(table->of[2], code, table->of[3]);
+    const __mmask32 upper = _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x40));
+    const __m512i sign = _mm512_slli_epi16(_mm512_and_si512(code, _mm512_set1_epi16(0x80)), 8);
+    return _mm512_or_si512(_mm512_mask_blend_epi16(upper, low, high), sign);
+}
+
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_codes(TRNI_PAIRS_CODES_PARAMS)
 {
-    const __m512i t0 = _mm512_loadu_si512(table), t1 = _mm512_loadu_si512(table + 32),
-                  t2 = _mm512_loadu_si512(table + 64), t3 = _mm512_loadu_si512(table + 96);
-    for (; rows > 0; rows--, dst += dst_line, src += line) {
-        _mm_prefetch((const char *)((uintptr_t)src + below), _MM_HINT_T1);
-        for (int64_t i = 0; i < n; i += 32) {
-            const __mmask32 mask = trni_simd_pairs_mask(n - i);
-            const __m512i code = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, src + i));
-            const __m512i low = _mm512_permutex2var_epi16(t0, code, t1), high = _mm512_permutex2var_epi16(t2, code, t3);
-            const __mmask32 upper = _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x40));
-            const __m512i sign = _mm512_slli_epi16(_mm512_and_si512(code, _mm512_set1_epi16(0x80)), 8);
-            _mm512_mask_storeu_epi16(dst + i, mask, _mm512_or_si512(_mm512_mask_blend_epi16(upper, low, high), sign));
-        }
+    const trni_simd_pairs_table t = trni_simd_pairs_table_of(table);
+    for (int64_t i = 0; i < n; i += 32) {
+        const __mmask32 mask = trni_simd_pairs_mask(n - i);
+        _mm512_mask_storeu_epi16(dst + i, mask, trni_simd_pairs_load(mask, src + i, &t));
     }
 }
 
-/* One word of a panel's columns: the halves are looked at and put together. A last, odd number has no later one: its
- * mask is empty. */
+/* One word of a panel's columns: the halves are looked at and put together. */
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
-trni_simd_pairs_weave_word(uint32_t *to, const uint16_t *early, const uint16_t *late, __mmask32 mask, __mmask32 later,
-                           const bool wide, __m512i first, __m512i second, __m512i *least, __m512i *most)
+trni_simd_pairs_weave_word(uint32_t *to, __m512i x, __m512i y, const bool wide, __m512i first, __m512i second,
+                           __m512i *least, __m512i *most)
 {
-    const __m512i x = _mm512_maskz_loadu_epi16(mask, early), y = _mm512_maskz_loadu_epi16(later, late);
     trni_simd_pairs_look(least, most, x);
     trni_simd_pairs_look(least, most, y);
     _mm512_storeu_si512(to, _mm512_permutex2var_epi16(y, first, x));
     if (wide) _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi16(y, second, x));
 }
 
-/* Words outside, `panels` panels inside: memory is read line after line, and asked for what is `below`, if anything. */
+/* Words outside, `panels` panels inside: memory is read line after line, and asked for what is `below`, if anything. A
+ * last, odd number has no later one: its mask is empty. */
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
 trni_simd_pairs_weave_some(const int panels, const bool wide, __mmask32 mask, uint32_t *out, int64_t panel,
-                           const uint16_t *src, int64_t line, uintptr_t below, const trni_pairs_map *map,
-                           uint16_t *seen, __m512i *most)
+                           const unsigned char *src, int64_t line, const trni_simd_pairs_table *table, uintptr_t below,
+                           const trni_pairs_map *map, uint16_t *seen, __m512i *most)
 {
     const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
                                            37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0),
                   second = _mm512_add_epi16(first, _mm512_set1_epi16(16));
-    const int width = wide ? 32 : 16;
+    const int width = wide ? 32 : 16, bytes = table ? 1 : 2, step = width * bytes;
     __m512i least[TRNI_SIMD_WOVEN];
     TRNI_EVERY(i, panels) least[i] = _mm512_loadu_si512(seen + i * TRNI_PAIRS_SEEN);
     for (int w = 0; w < map->words; w++, out += width) {
         const bool odd = map->late[w] == TRNI_PAIRS_ZERO;
-        const uint16_t *early = src + map->early[w] * line, *late = odd ? early : src + map->late[w] * line;
+        const __mmask32 later = odd ? 0 : mask;
+        const unsigned char *early = src + map->early[w] * line * bytes,
+                            *late = odd ? early : src + map->late[w] * line * bytes;
         if (below) TRNI_EVERY(i, panels)
             {
-                _mm_prefetch((const char *)((uintptr_t)(early + i * width) + below), _MM_HINT_T1);
-                _mm_prefetch((const char *)((uintptr_t)(late + i * width) + below), _MM_HINT_T1);
+                _mm_prefetch((const char *)((uintptr_t)(early + i * step) + below), _MM_HINT_T1);
+                _mm_prefetch((const char *)((uintptr_t)(late + i * step) + below), _MM_HINT_T1);
             }
         TRNI_EVERY(i, panels)
-        trni_simd_pairs_weave_word(out + i * panel, early + i * width, late + i * width, mask, odd ? 0 : mask, wide,
-                                   first, second, &least[i], most);
+        trni_simd_pairs_weave_word(out + i * panel, trni_simd_pairs_load(mask, early + i * step, table),
+                                   trni_simd_pairs_load(later, late + i * step, table), wide, first, second, &least[i],
+                                   most);
     }
     TRNI_EVERY(i, panels) _mm512_storeu_si512(seen + i * TRNI_PAIRS_SEEN, least[i]);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave(TRNI_PAIRS_WEAVE_PARAMS)
+__attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
+trni_simd_pairs_weave_all(TRNI_PAIRS_WEAVE_PARAMS, const trni_simd_pairs_table *of)
 {
     const int woven = (int)TRNI_SIMD_WOVEN;
+    const unsigned char *from = (const unsigned char *)src;
+    const int64_t step = width * (of ? 1 : 2);
     __m512i most = _mm512_setzero_si512();
-    for (; width == 32 && lanes >= 32 * woven; lanes -= 32 * woven, src += 32 * woven, out += woven * panel) {
-        trni_simd_pairs_weave_some(TRNI_SIMD_WOVEN, true, 0xffffffffu, out, panel, src, line, below, map, seen, &most);
+    (void)table;
+    for (; width == 32 && lanes >= 32 * woven; lanes -= 32 * woven, from += step * woven, out += woven * panel) {
+        trni_simd_pairs_weave_some(TRNI_SIMD_WOVEN, true, 0xffffffffu, out, panel, from, line, of, below, map, seen,
+                                   &most);
         seen += woven * TRNI_PAIRS_SEEN;
     }
-    for (; lanes > 0; lanes -= width, src += width, out += panel, seen += TRNI_PAIRS_SEEN) {
+    for (; lanes > 0; lanes -= width, from += step, out += panel, seen += TRNI_PAIRS_SEEN) {
         const __mmask32 mask = trni_simd_pairs_mask(lanes);
-        if (width == 32)
-            trni_simd_pairs_weave_some(1, true, mask, out, panel, src, line, below, map, seen, &most);
-        else
-            trni_simd_pairs_weave_some(1, false, mask, out, panel, src, line, below, map, seen, &most);
+        trni_simd_pairs_weave_some(1, width == 32, mask, out, panel, from, line, of, below, map, seen, &most);
     }
     trni_simd_pairs_most(wild, most);
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave_numbers(TRNI_PAIRS_WEAVE_PARAMS)
+{
+    trni_simd_pairs_weave_all(out, panel, width, src, line, table, below, lanes, map, seen, wild, NULL);
+}
+
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave_codes(TRNI_PAIRS_WEAVE_PARAMS)
+{
+    const trni_simd_pairs_table t = trni_simd_pairs_table_of(table);
+    trni_simd_pairs_weave_all(out, panel, width, src, line, table, below, lanes, map, seen, wild, &t);
+}
+
+TRNI_FN void trni_simd_pairs_weave(TRNI_PAIRS_WEAVE_PARAMS)
+{
+    (table ? trni_simd_pairs_weave_codes : trni_simd_pairs_weave_numbers)(out, panel, width, src, line, table, below,
+                                                                          lanes, map, seen, wild);
 }
 
 /* Four chains, k mod 4, of 128 numbers, as most products have them: each of four vectors has four words of each. */
@@ -189,12 +227,13 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static uint32_t trni_simd_pairs_least(const uint1
 
 /* Two vectors of columns; a's words are read where they stand, one row's after another. */
 __attribute__((unused, always_inline)) TRNI_TARGET_PAIRS static inline void
-trni_simd_pairs(const int rows, const int group, const trni_pairs_map *m, const trni_pairs_call *call)
+trni_simd_pairs(const int rows, const int group, const trni_pairs_map *m, const trni_pairs_call *call, int panel)
 {
     enum { most = TRNI_PAIRS_ROWS };
     TRNI_LINES(float) wait[most * 32]; /* PSUM, between tiles: rows of dst that are 4 KiB apart share a set */
-    const uint32_t *a = call->a, *b = call->b;
-    const float *in = call->in;
+    const uint32_t *a = call->a, *b = call->b + panel * call->b_panel;
+    const float *in = call->in ? call->in + 32 * panel : NULL;
+    float *const out = call->out + 32 * panel;
     ptrdiff_t in_step = call->in_step;
     const uintptr_t ahead_step = call->ahead_step;
     uintptr_t ahead = call->ahead;
@@ -251,8 +290,8 @@ trni_simd_pairs(const int rows, const int group, const trni_pairs_map *m, const 
     }
     TRNI_EVERY(i, rows)
     {
-        _mm512_storeu_ps(call->out + i * call->out_step, x[i]);
-        _mm512_storeu_ps(call->out + i * call->out_step + 16, y[i]);
+        _mm512_storeu_ps(out + i * call->out_step, x[i]);
+        _mm512_storeu_ps(out + i * call->out_step + 16, y[i]);
     }
 }
 
@@ -260,9 +299,7 @@ trni_simd_pairs(const int rows, const int group, const trni_pairs_map *m, const 
     TRNI_KERNEL TRNI_TARGET_PAIRS static void trni_simd_pairs_##rows##x##group(const trni_pairs_map *m,                \
                                                                                const trni_pairs_call *call)            \
     {                                                                                                                  \
-        trni_pairs_call panel = *call;                                                                                 \
-        for (int left = call->panels; left > 0; left--, trni_pairs_call_on(&panel))                                    \
-            trni_simd_pairs(rows, group, m, &panel);                                                                   \
+        for (int panel = 0; panel < call->panels; panel++) trni_simd_pairs(rows, group, m, call, panel);               \
     }
 TRNI_PAIRS(8, 1)
 TRNI_PAIRS(4, 1)
