@@ -220,7 +220,7 @@ typedef struct trni_pairs_packer {
 /* ---- one strip times one panel ---- */
 
 /* A strip of `rows` times panels side by side: out[rows][width] = (in + : ) the sums of a's and b's words, chain after
- * chain, tile after tile, whose words are a_tile and b_tile apart, as panels are b_panel; of double rows each word's two
+ * chain, tile after tile; tiles' words are a_tile and b_tile apart, panels' b_panel. Of double rows each word's two
  * products are summed before they join their chain. */
 typedef struct trni_pairs_call {
     const uint32_t *a, *b;
