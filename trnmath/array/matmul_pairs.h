@@ -133,6 +133,10 @@ enum {
 /* out[lane][word] of lanes that are `line` apart, whose numbers follow each other. */
 #define TRNI_PAIRS_JOIN_PARAMS                                                                                         \
     uint32_t *out, const uint16_t *src, int64_t line, int lanes, const trni_pairs_map *map, uint16_t *seen, bool *wild
+/* out[word][lane] of 16 lanes that are `line` apart, whose numbers follow each other, where map->is_four; words are
+ * `width` apart. */
+#define TRNI_PAIRS_TURN_PARAMS                                                                                         \
+    uint32_t *out, int width, const uint16_t *src, int64_t line, const trni_pairs_map *map, uint16_t *seen, bool *wild
 /* out[j][i] = in[i][j] of 16 x 16 words. */
 #define TRNI_PAIRS_FLIP_PARAMS uint32_t *out, int out_step, const uint32_t *in, int in_step
 
@@ -206,6 +210,7 @@ TRNI_INLINE void trni_pairs_flip_body(TRNI_PAIRS_FLIP_PARAMS)
 }
 TRNI_DISPATCH_ONE(trni_pairs_flip, (TRNI_PAIRS_FLIP_PARAMS), (out, out_step, in, in_step))
 
+typedef void trni_pairs_turn_fn(TRNI_PAIRS_TURN_PARAMS);
 typedef uint32_t trni_pairs_least_fn(const uint16_t *seen);
 
 /* What packs. */
@@ -213,6 +218,7 @@ typedef struct trni_pairs_packer {
     trni_pairs_codes_fn *codes;
     trni_pairs_weave_fn *weave;
     trni_pairs_join_fn *join;
+    trni_pairs_turn_fn *turn; /* or NULL: joined, then flipped */
     trni_pairs_flip_fn *flip;
     trni_pairs_least_fn *least;
 } trni_pairs_packer;
@@ -415,8 +421,8 @@ TRNI_DRIVER bool trni_pairs_apply(const trni_product *p)
 TRNI_LEAN void trni_pairs_kernels(trni_pairs_work *s, int group)
 {
     static const trni_pairs_packer plain = { trni_pairs_codes_portable, trni_pairs_weave_portable,
-                                             trni_pairs_join_portable, trni_pairs_flip_portable,
-                                             trni_pairs_least_portable };
+                                             trni_pairs_join_portable,  NULL,
+                                             trni_pairs_flip_portable,  trni_pairs_least_portable };
     (void)group;
     s->pack = plain;
     for (int i = 0; i < TRNI_KERNELS; i++) s->multiply[i] = trni_pairs_emulated;
@@ -426,7 +432,7 @@ TRNI_LEAN void trni_pairs_kernels(trni_pairs_work *s, int group)
         { trni_simd_pairs_8x2, trni_simd_pairs_1x2, NULL, NULL, NULL }
     };
     static const trni_pairs_packer packer = { trni_simd_pairs_codes, trni_simd_pairs_weave, trni_simd_pairs_join,
-                                              trni_simd_flip_avx512, trni_simd_pairs_least };
+                                              trni_simd_pairs_turn,  trni_simd_flip_avx512, trni_simd_pairs_least };
     if (s->emulated) return;
     memcpy(s->multiply, kernel[group - 1], sizeof s->multiply);
     s->pack = packer;
@@ -486,20 +492,29 @@ TRNI_FN bool trni_pairs_direct(const trni_operand *o, const uint16_t *codes)
     return codes || (uintptr_t)o->data % sizeof(uint16_t) == 0;
 }
 
+/* Numbers of at most 16 lanes, as [lane][*line]: where they are, or in `room`. */
+TRNI_LEAN const uint16_t *trni_pairs_lanes(const trni_pairs_work *s, const trni_operand *o, const trni_pairs_map *map,
+                                           const uint16_t *codes, int64_t lane, int lanes, int64_t k, uint16_t *room,
+                                           int64_t *line)
+{
+    *line = o->lane_stride;
+    if (!codes && trni_pairs_direct(o, codes) && o->depth_stride == 1)
+        return (const uint16_t *)(const void *)trni_operand_at(o, lane, k);
+    *line = map->depth;
+    for (int i = 0; i < lanes; i++)
+        trni_pairs_numbers(s, o, codes, lane + i, k, map->depth, false, room + i * map->depth);
+    return room;
+}
+
 /* out[lane][word] of at most 16 lanes, whatever their strides. */
 TRNI_LEAN void trni_pairs_join_lanes(const trni_pairs_work *s, const trni_operand *o, const trni_pairs_map *map,
                                      const uint16_t *codes, int64_t lane, int lanes, int64_t k, uint32_t *out,
                                      uint16_t *seen, bool *wild)
 {
     TRNI_LINES(uint16_t) room[TRNI_PAIRS_TURNED * TRNI_PAIRS_DEPTH];
-    if (!codes && trni_pairs_direct(o, codes) && o->depth_stride == 1) {
-        s->pack.join(out, (const uint16_t *)(const void *)trni_operand_at(o, lane, k), o->lane_stride, lanes, map, seen,
-                     wild);
-        return;
-    }
-    for (int i = 0; i < lanes; i++)
-        trni_pairs_numbers(s, o, codes, lane + i, k, map->depth, false, room + i * map->depth);
-    s->pack.join(out, room, map->depth, lanes, map, seen, wild);
+    int64_t line;
+    const uint16_t *numbers = trni_pairs_lanes(s, o, map, codes, lane, lanes, k, room, &line);
+    s->pack.join(out, numbers, line, lanes, map, seen, wild);
 }
 
 /* out[panel][word][width] of lanes that follow each other. asked: memory was, for what comes next. */
@@ -569,8 +584,15 @@ TRNI_LEAN void trni_pairs_panel_turned(const trni_pairs_work *s, const trni_oper
     enum { side = TRNI_PAIRS_TURNED };
     TRNI_LINES(uint32_t) row[(int)TRNI_PAIRS_WORDS * side + side];
     TRNI_LINES(uint32_t) turned[side * side];
+    TRNI_LINES(uint16_t) room[side * (int)TRNI_PAIRS_DEPTH];
     for (int i = 0; i < width; i += side) {
         const int some = lanes - i < side ? lanes - i : (int)side;
+        if (some == side && s->pack.turn && map->is_four) {
+            int64_t line;
+            const uint16_t *numbers = trni_pairs_lanes(s, o, map, s->b_codes, lane + i, some, k, room, &line);
+            s->pack.turn(dst + i, width, numbers, line, map, seen, wild);
+            continue;
+        }
         if (some < side) memset(row, 0, sizeof *row * (size_t)(side * map->words));
         if (some > 0) trni_pairs_join_lanes(s, o, map, s->b_codes, lane + i, some, k, row, seen, wild);
         for (int w = 0; w < map->words; w += side) { /* (the last lines of a block may be words of the next lane) */

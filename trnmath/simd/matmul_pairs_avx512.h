@@ -215,6 +215,25 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_join(TRNI_PAIRS_JOIN_
     trni_simd_pairs_most(wild, most);
 }
 
+/* Lanes of four chains of 128 numbers, as words of 32 at a time, change places with these on their way. */
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_turn(TRNI_PAIRS_TURN_PARAMS)
+{
+    const __m512i words = _mm512_loadu_si512(map->four);
+    __m512i least = _mm512_loadu_si512(seen), most = _mm512_setzero_si512();
+    for (int i = 0; i < 4; i++, src += 32, out += 4 * width) {
+        __m512 v[16];
+        for (int lane = 0; lane < 16; lane++) {
+            const __m512i x = _mm512_loadu_si512(src + lane * line);
+            trni_simd_pairs_look(&least, &most, x);
+            v[lane] = _mm512_castsi512_ps(_mm512_permutexvar_epi16(words, x));
+        }
+        trni_simd_turn_avx512(v);
+        for (int j = 0; j < 16; j++) _mm512_storeu_ps((float *)(void *)(out + (j / 4 * 16 + j % 4) * width), v[j]);
+    }
+    _mm512_storeu_si512(seen, least);
+    trni_simd_pairs_most(wild, most);
+}
+
 TRNI_KERNEL TRNI_TARGET_AVX512 static uint32_t trni_simd_pairs_least(const uint16_t *seen)
 {
     const __m512i x = _mm512_loadu_si512(seen);
