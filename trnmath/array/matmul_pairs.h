@@ -523,7 +523,7 @@ TRNI_LEAN void trni_pairs_weave_lanes(const trni_pairs_work *s, const trni_opera
                                       uint32_t *out, int64_t panel, int width, uint16_t *seen, bool *wild)
 {
     enum { together = 32 }; /* a whole panel */
-    TRNI_LINES(uint16_t) room[TRNI_PAIRS_DEPTH * together];
+    TRNI_LINES(uint16_t) room[(int)TRNI_PAIRS_DEPTH * together];
     const bool last = k + map->depth >= o->depth;
     const uintptr_t below = asked || last ? 0 : (uintptr_t)(map->depth * o->depth_stride * o->bytes);
     if (trni_pairs_direct(o, codes)) {
@@ -596,9 +596,9 @@ TRNI_LEAN void trni_pairs_panel_turned(const trni_pairs_work *s, const trni_oper
         if (some < side) memset(row, 0, sizeof *row * (size_t)(side * map->words));
         if (some > 0) trni_pairs_join_lanes(s, o, map, s->b_codes, lane + i, some, k, row, seen, wild);
         for (int w = 0; w < map->words; w += side) { /* (the last lines of a block may be words of the next lane) */
-            const bool room = w + side <= map->words;
-            s->pack.flip(room ? dst + w * width + i : turned, room ? width : (int)side, row + w, map->words);
-            for (int t = w; t < map->words && !room; t++)
+            const bool whole = w + side <= map->words;
+            s->pack.flip(whole ? dst + w * width + i : turned, whole ? width : (int)side, row + w, map->words);
+            for (int t = w; t < map->words && !whole; t++)
                 memcpy(dst + t * width + i, turned + (t - w) * side, sizeof turned / side);
         }
     }

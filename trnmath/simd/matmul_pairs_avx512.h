@@ -21,7 +21,7 @@ TRNI_SIMD_BEGIN
 
 /* ---- packing ---- */
 
-enum { TRNI_SIMD_WOVEN = 8 /* panels */ };
+enum { TRNI_SIMD_WOVEN = 8, TRNI_SIMD_WOVEN_CODES = 4 /* panels */ };
 
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline __mmask32 trni_simd_pairs_mask(int64_t left)
 {
@@ -122,14 +122,13 @@ trni_simd_pairs_weave_some(const int panels, const bool wide, __mmask32 mask, ui
 __attribute__((unused, always_inline)) TRNI_TARGET_AVX512 static inline void
 trni_simd_pairs_weave_all(TRNI_PAIRS_WEAVE_PARAMS, const trni_simd_pairs_table *of)
 {
-    const int woven = (int)TRNI_SIMD_WOVEN;
+    const int woven = of ? (int)TRNI_SIMD_WOVEN_CODES : (int)TRNI_SIMD_WOVEN;
     const unsigned char *from = (const unsigned char *)src;
     const int64_t step = width * (of ? 1 : 2);
     __m512i most = _mm512_setzero_si512();
     (void)table;
     for (; width == 32 && lanes >= 32 * woven; lanes -= 32 * woven, from += step * woven, out += woven * panel) {
-        trni_simd_pairs_weave_some(TRNI_SIMD_WOVEN, true, 0xffffffffu, out, panel, from, line, of, below, map, seen,
-                                   &most);
+        trni_simd_pairs_weave_some(woven, true, 0xffffffffu, out, panel, from, line, of, below, map, seen, &most);
         seen += woven * TRNI_PAIRS_SEEN;
     }
     for (; lanes > 0; lanes -= width, from += step, out += panel, seen += TRNI_PAIRS_SEEN) {
