@@ -133,10 +133,11 @@ enum {
 /* out[lane][word] of lanes that are `line` apart, whose numbers follow each other. */
 #define TRNI_PAIRS_JOIN_PARAMS                                                                                         \
     uint32_t *out, const uint16_t *src, int64_t line, int lanes, const trni_pairs_map *map, uint16_t *seen, bool *wild
-/* out[word][lane] of 16 lanes that are `line` apart, whose numbers follow each other, where map->is_four; words are
- * `width` apart. */
+/* out[word][lane] of 16 lanes that are `line` apart, whose numbers, or codes, follow each other, where map->is_four;
+ * words are `width` apart. Memory is asked for what is `next` bytes on, unless that is 0. */
 #define TRNI_PAIRS_TURN_PARAMS                                                                                         \
-    uint32_t *out, int width, const uint16_t *src, int64_t line, const trni_pairs_map *map, uint16_t *seen, bool *wild
+    uint32_t *out, int width, const void *src, int64_t line, const uint16_t *table, uintptr_t next,                    \
+        const trni_pairs_map *map, uint16_t *seen, bool *wild
 /* out[j][i] = in[i][j] of 16 x 16 words. */
 #define TRNI_PAIRS_FLIP_PARAMS uint32_t *out, int out_step, const uint32_t *in, int in_step
 
@@ -492,29 +493,20 @@ TRNI_FN bool trni_pairs_direct(const trni_operand *o, const uint16_t *codes)
     return codes || (uintptr_t)o->data % sizeof(uint16_t) == 0;
 }
 
-/* Numbers of at most 16 lanes, as [lane][*line]: where they are, or in `room`. */
-TRNI_LEAN const uint16_t *trni_pairs_lanes(const trni_pairs_work *s, const trni_operand *o, const trni_pairs_map *map,
-                                           const uint16_t *codes, int64_t lane, int lanes, int64_t k, uint16_t *room,
-                                           int64_t *line)
-{
-    *line = o->lane_stride;
-    if (!codes && trni_pairs_direct(o, codes) && o->depth_stride == 1)
-        return (const uint16_t *)(const void *)trni_operand_at(o, lane, k);
-    *line = map->depth;
-    for (int i = 0; i < lanes; i++)
-        trni_pairs_numbers(s, o, codes, lane + i, k, map->depth, false, room + i * map->depth);
-    return room;
-}
-
 /* out[lane][word] of at most 16 lanes, whatever their strides. */
 TRNI_LEAN void trni_pairs_join_lanes(const trni_pairs_work *s, const trni_operand *o, const trni_pairs_map *map,
                                      const uint16_t *codes, int64_t lane, int lanes, int64_t k, uint32_t *out,
                                      uint16_t *seen, bool *wild)
 {
     TRNI_LINES(uint16_t) room[TRNI_PAIRS_TURNED * TRNI_PAIRS_DEPTH];
-    int64_t line;
-    const uint16_t *numbers = trni_pairs_lanes(s, o, map, codes, lane, lanes, k, room, &line);
-    s->pack.join(out, numbers, line, lanes, map, seen, wild);
+    if (!codes && trni_pairs_direct(o, codes) && o->depth_stride == 1) {
+        s->pack.join(out, (const uint16_t *)(const void *)trni_operand_at(o, lane, k), o->lane_stride, lanes, map, seen,
+                     wild);
+        return;
+    }
+    for (int i = 0; i < lanes; i++)
+        trni_pairs_numbers(s, o, codes, lane + i, k, map->depth, false, room + i * map->depth);
+    s->pack.join(out, room, map->depth, lanes, map, seen, wild);
 }
 
 /* out[panel][word][width] of lanes that follow each other. asked: memory was, for what comes next. */
@@ -584,13 +576,13 @@ TRNI_LEAN void trni_pairs_panel_turned(const trni_pairs_work *s, const trni_oper
     enum { side = TRNI_PAIRS_TURNED };
     TRNI_LINES(uint32_t) row[(int)TRNI_PAIRS_WORDS * side + side];
     TRNI_LINES(uint32_t) turned[side * side];
-    TRNI_LINES(uint16_t) room[side * (int)TRNI_PAIRS_DEPTH];
+    const bool turns = s->pack.turn && map->is_four && o->depth_stride == 1 && trni_pairs_direct(o, s->b_codes);
+    const uintptr_t next = s->asked ? 0 : (uintptr_t)(side * o->lane_stride * o->bytes);
     for (int i = 0; i < width; i += side) {
         const int some = lanes - i < side ? lanes - i : (int)side;
-        if (some == side && s->pack.turn && map->is_four) {
-            int64_t line;
-            const uint16_t *numbers = trni_pairs_lanes(s, o, map, s->b_codes, lane + i, some, k, room, &line);
-            s->pack.turn(dst + i, width, numbers, line, map, seen, wild);
+        if (some == side && turns) {
+            s->pack.turn(dst + i, width, trni_operand_at(o, lane + i, k), o->lane_stride, s->b_codes, next, map, seen,
+                         wild);
             continue;
         }
         if (some < side) memset(row, 0, sizeof *row * (size_t)(side * map->words));

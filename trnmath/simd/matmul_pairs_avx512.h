@@ -217,12 +217,22 @@ TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_join(TRNI_PAIRS_JOIN_
 /* Lanes of four chains of 128 numbers, as words of 32 at a time, change places with these on their way. */
 TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_turn(TRNI_PAIRS_TURN_PARAMS)
 {
+    enum { lanes = 16, depth = 128 };
+    TRNI_LINES(uint16_t) room[lanes * depth];
     const __m512i words = _mm512_loadu_si512(map->four);
+    const int64_t step = table ? (int64_t)depth : line;
+    const uintptr_t bytes = table ? 1 : 2;
+    const uint16_t *from = table ? room : (const uint16_t *)src;
     __m512i least = _mm512_loadu_si512(seen), most = _mm512_setzero_si512();
-    for (int i = 0; i < 4; i++, src += 32, out += 4 * width) {
-        __m512 v[16];
-        for (int lane = 0; lane < 16; lane++) {
-            const __m512i x = _mm512_loadu_si512(src + lane * line);
+    for (int64_t t = 0; t < 4 * lanes && next; t++)
+        _mm_prefetch((const char *)((uintptr_t)src + (uintptr_t)(t / 4 * line + t % 4 * 32) * bytes + next),
+                     _MM_HINT_T0);
+    for (int lane = 0; lane < lanes && table; lane++)
+        trni_simd_pairs_codes(room + lane * depth, (const unsigned char *)src + lane * line, depth, table);
+    for (int i = 0; i < 4; i++, from += 32, out += 4 * width) {
+        __m512 v[lanes];
+        for (int lane = 0; lane < lanes; lane++) {
+            const __m512i x = _mm512_loadu_si512(from + lane * step);
             trni_simd_pairs_look(&least, &most, x);
             v[lane] = _mm512_castsi512_ps(_mm512_permutexvar_epi16(words, x));
         }
