@@ -8,17 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import moves
+from . import _core, moves
 from .arithmetic import binary, unary
 from .composed import FUNCTIONS, composed
 from .index import Wide
 from .masks import Mask
 from .memories import PSUM
+from .names import surplus
 from .operators import ALL, Op, named
 from .reductions import reduced
 from .results import onto, taken
 from .running import is_preset
 from .tensor import Format, NkiTensor, worked_by
+
+
+_KEYWORDS = ("axis", "dtype", "keepdims", "mask", "negate")
 
 
 class _Work:
@@ -40,6 +44,9 @@ class _Work:
              **options: Any) -> NkiTensor:
         """nl.op(x), nl.op(x, y), and reductions nl.max(x, axis)."""
         op = named(op)
+        if args and not any(hasattr(a, "shape") for a in args):
+            raise _core.Error(f"nl.{op.name}: {', '.join(map(repr, args))} is no tile; Python computes with numbers")
+        surplus(f"nl.{op.name}", _KEYWORDS if op.reduction else (), options)
         if op.reduction:
             axis = args[1] if len(args) > 1 else axis
             return reduced(op, args[0], axis, mask=mask, dtype=dtype, **options)

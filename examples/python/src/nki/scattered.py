@@ -37,6 +37,8 @@ def _places(side: Any, where: NDArray[Any] | None) -> NDArray[np.int64]:
     for axis, index in enumerate(side.indices):
         index = index.reshape(-1) if where is None else index.reshape(-1)[where]
         outside = index[(index < 0) | (index >= tensor.shape[axis])]
+        if outside.size and side.refusal:
+            raise IndexError(side.refusal)
         if outside.size:
             raise _core.Error(f"'{tensor.name}': index {int(outside[0])} of axis {axis}, which has "
                               f"{tensor.shape[axis]}")
@@ -86,6 +88,7 @@ def pairs(dst: Side, src: Side, where: NDArray[Any] | None = None) -> Iterator[t
     if np.prod(dst.shape) != np.prod(src.shape):
         raise _core.Error(f"dma_copy: dst has the shape {tuple(dst.shape)}, src {tuple(src.shape)}")
     where = None if where is None else where.reshape(-1)
+    dst, src = (side.places() if type(side) is Rows else side for side in (dst, src))
     to, of, into, out_of = _places(dst, where), _places(src, where), _tensor_of(dst), _tensor_of(src)
     if not to.size:
         return

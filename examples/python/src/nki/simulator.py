@@ -124,8 +124,10 @@ class Launch:
             result = self.function(*args, **kwargs)
             core.settle()
             core.fits()
-        except (_core.Error, TypeError) as trouble:
+        except (_core.Error, AttributeError, IndexError, TypeError, ValueError) as trouble:
             told = str(trouble) if isinstance(trouble, _core.Error) else names.unexpected(trouble)
+            if told is None and type(trouble) is IndexError and ours(trouble):
+                raise IndexError(f"{trouble} ({where(trouble, self.function)}, generation {core.generation})") from None
             if told is None:
                 raise
             said = f"{told} ({where(trouble, self.function)}, generation {core.generation})"
@@ -271,6 +273,11 @@ def where(trouble: BaseException, function: Callable[..., Any]) -> str:
     if frames:
         return f"{frames[-1].filename.rsplit('/', 1)[-1]}, line {frames[-1].lineno}"
     return _line_of(function) + function.__name__
+
+
+def ours(trouble: BaseException) -> bool:
+    """Has this package raised it, and not the kernel?"""
+    return traceback.extract_tb(trouble.__traceback__)[-1].filename.startswith(INSIDE)
 
 
 def _line_of(function: Callable[..., Any]) -> str:

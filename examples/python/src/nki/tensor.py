@@ -95,10 +95,13 @@ class NkiTensor(_core.View):
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> NkiTensor:
-        view = self.index(key)
-        if view is not NotImplemented:
-            return view
-        found = _index.view(self, key)
+        try:
+            view = self.index(key)
+            if view is not NotImplemented:
+                return view
+            found = _index.view(self, key)
+        except IndexError as refusal:
+            found = _index.beyond(self, key, refusal)
         return _Above.work.packed(found) if type(found) is _index.Wide else found
 
     def place(self, key: Any) -> Any:
