@@ -129,6 +129,7 @@ def tensor_copy(dst: NkiTensor, src: NkiTensor, engine: _constants.engine = engi
     if more:
         _older("tensor_copy", more)
     _I["tensor_copy"](dst.core, dst, src, engine)
+    _anew(dst)
     return _DONE
 
 
@@ -146,7 +147,14 @@ def memset(dst: NkiTensor, value: Number, engine: _constants.engine = engine.unk
         _I["memset"](dst.core, dst, 0.0, engine, True, value)
     else:
         _I["memset"](dst.core, dst, value, engine)
+    _anew(dst)
     return _DONE
+
+
+def _anew(dst: NkiTensor) -> None:
+    """The next product of this place in PSUM overwrites it, as the array adds only to what it has written itself."""
+    if dst.space == _PSUM:
+        dst.untouch()
 
 
 def reciprocal(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> NkiInstruction:

@@ -37,8 +37,6 @@ def _places(side: Any, where: NDArray[Any] | None) -> NDArray[np.int64]:
     for axis, index in enumerate(side.indices):
         index = index.reshape(-1) if where is None else index.reshape(-1)[where]
         outside = index[(index < 0) | (index >= tensor.shape[axis])]
-        if outside.size and side.refusal:
-            raise IndexError(side.refusal)
         if outside.size:
             raise _core.Error(f"'{tensor.name}': index {int(outside[0])} of axis {axis}, which has "
                               f"{tensor.shape[axis]}")
@@ -85,6 +83,9 @@ def _view(tensor: NkiTensor, place: int, count: int, step: int) -> NkiTensor:
 
 def pairs(dst: Side, src: Side, where: NDArray[Any] | None = None) -> Iterator[tuple[NkiTensor, NkiTensor]]:
     """Views of dst and of src, element by element in order, for each run; where: a mask of them."""
+    for side in (dst, src):
+        if where is None and type(side) is Scattered and side.refusal:
+            raise IndexError(side.refusal)
     if np.prod(dst.shape) != np.prod(src.shape):
         raise _core.Error(f"dma_copy: dst has the shape {tuple(dst.shape)}, src {tuple(src.shape)}")
     where = None if where is None else where.reshape(-1)
