@@ -124,9 +124,11 @@ def _truth(condition: NkiTensor) -> NkiTensor:
 
 def where(condition: NkiTensor, x: Any, y: Any, mask: Mask | None = None, dtype: Format | None = None) -> NkiTensor:
     """tensor_copy of y, then tensor_copy_predicated of x; before both the condition as uint8, if it is none."""
-    shape = tuple(condition.shape)
-    condition = _truth(condition)
+    x, y = (loaded(v) for v in (x, y))
+    condition = _truth(loaded(condition))
     tiles = [v for v in (x, y) if isinstance(v, NkiTensor)]
+    shape = tuple(np.broadcast_shapes(condition.shape, *(v.shape for v in tiles if v.size != condition.size)))
+    condition = alike(condition, shape)
     to = dtype or (promoted(*tiles) if tiles else "float32")
 
     def emit(dst: NkiTensor) -> None:

@@ -141,7 +141,7 @@ def _of_one_row(rest: Sequence[Any], rows: int) -> list[Any] | None:
     return line
 
 
-def _numbers(tile: _core.View) -> NDArray[Any]:
+def numbers(tile: _core.View) -> NDArray[Any]:
     """The integers of a tile, read at once."""
     kind = str(tile.dtype)
     if "int" not in kind:
@@ -153,7 +153,7 @@ def _numbers(tile: _core.View) -> NDArray[Any]:
 
 def _place_by_place(tensor: View, items: Sequence[Any]) -> Any:
     """Tiles of indices as the numbers in them; slices beside them become axes of their own."""
-    found = [_numbers(i) if isinstance(i, _core.View) and _count(i) > 1 else _plain(i) for i in items if i is not None]
+    found = [numbers(i) if isinstance(i, _core.View) and _count(i) > 1 else _plain(i) for i in items if i is not None]
     slices = [n for n, i in enumerate(found) if isinstance(i, slice)]
     arrays = [i for i in found if _is_array(i)]
     if slices and all(a.ndim < 2 or a.size == a.shape[0] for a in arrays):
@@ -176,7 +176,7 @@ def _place_by_place(tensor: View, items: Sequence[Any]) -> Any:
 
 
 def beyond(tensor: View, key: Any, refusal: IndexError) -> Any:
-    """tensor[key] where a slice ends behind the tensor, which a mask may leave out: places that nobody looks at before."""
+    """tensor[key] where a slice or a number goes beyond the tensor, which a mask may leave out: looked at when used."""
     if np is None or tensor.space != HBM:
         raise refusal
     items = [_plain(item) for item in _expanded(tensor, key)]
@@ -187,7 +187,7 @@ def beyond(tensor: View, key: Any, refusal: IndexError) -> Any:
     lines = [range(i.start or 0, size if i.stop is None else i.stop, i.step or 1) if isinstance(i, slice) else int(i)
              for i, size in zip(items, tensor.shape)]
     shape = tuple(len(line) for line in lines if isinstance(line, range))
-    if any(not isinstance(line, range) and not 0 <= line < size for line, size in zip(lines, tensor.shape)):
+    if any(not isinstance(line, range) and line < 0 for line in lines):
         raise refusal
     grids, axis = [], 0
     for line in lines:
@@ -409,7 +409,7 @@ class Rows(Generic[View]):
 
     def places(self) -> Scattered[View]:
         """The same by the numbers that lie in the tile now."""
-        grids = np.ix_(_numbers(self.rows).reshape(-1), *(np.arange(n) for n in self.shape[1:]))
+        grids = np.ix_(numbers(self.rows).reshape(-1), *(np.arange(n) for n in self.shape[1:]))
         return Scattered(self.tensor, [np.broadcast_to(g, self.shape) for g in grids], self.shape)
 
 

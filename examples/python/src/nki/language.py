@@ -100,6 +100,9 @@ def ndarray(shape: _Shape, dtype: _Format, buffer: Any = sbuf, name: str = "", a
     return _tiles.new(shape, dtype, buffer, name, address)
 
 
+_memories.made_by(ndarray)
+
+
 def zeros(shape: _Shape, dtype: _Format, buffer: Any = sbuf, name: str = "", mask: _Mask = None, **_: Any) -> Any:
     return full(shape, 0, dtype, buffer, name, mask)
 

@@ -69,6 +69,7 @@ class NkiTensor(_core.View):
     """A view [P, ...] of SBUF or PSUM, or of a tensor in HBM."""
 
     __slots__ = ()
+    __array_ufunc__ = None  # grid + tile is the tile's to say
 
     @property
     def buffer(self) -> MemoryRegion:
