@@ -114,6 +114,22 @@ class Chosen(unittest.TestCase):
             mask = (i < 20) & ((j + i) % 2 == 0 if odd else j < 32)
             same(self, cut, np.where(mask, X[EVEN], 0), X, EVEN[:, None], odd)
 
+    def test_a_number_in_a_tile_and_a_grid(self):
+        """An offset that lies in a tile, from either side, of SBUF and of HBM."""
+        def moved(x, offsets):
+            out, numbers = ol.ndarray((3, 128, 8), x.dtype, buffer=ol.shared_hbm), ol.load(offsets)
+            i, j = ol.mgrid[0:128, 0:8]
+            tile = ol.load(x)
+            ol.store(out[0], oisa.tensor_copy_dynamic_src(tile[i, numbers[0, 1] + j]))
+            ol.store(out[1], ol.copy(tile[i, 2 * j + numbers[0, 2]]))
+            ol.store(out[2], ol.load(x[i, j * numbers[0, 0]]))
+            return out
+        want = np.stack([X[:, 4:12], X[:, 6:22:2], X[:, 0:40:5]])
+        same(self, moved, want, X, np.int32([[5, 4, 6]]))
+        for bad in (lambda x: nl.load(x) * np.ones((128, 64)), lambda x: np.ones((128, 64)) < nl.load(x)):
+            with self.assertRaisesRegex(nki.Error, "an array of NumPy's is no tile; .*shared_constant"):
+                nki.simulate(bad)(X)
+
     def test_indices_are_integers(self):
         def halves(x):
             return ol.load(x[ol.load(x[0:4, 0:3]), 0:2])
@@ -137,6 +153,18 @@ class Beyond(unittest.TestCase):
         want = x.copy()
         want[:, 1::2] = 2 * x[:, ::2]
         same(self, blocks, want, x)
+
+    def test_a_mask_cuts_numbers(self):
+        """A row behind the last one, which a condition of the loop leaves out."""
+        def rows(x):
+            out = ol.zeros((6, 64), x.dtype, buffer=ol.shared_hbm)
+            for n in range(6):
+                tile = ol.zeros((1, 64), x.dtype)
+                tile[...] = ol.load(x[0:1, n, :], mask=n < x.shape[1])
+                ol.store(out[n:n + 1, :], tile)
+            return out
+        x = X[:4].reshape(1, 4, 64)
+        same(self, rows, np.concatenate([x[0], np.zeros((2, 64), np.float32)]), x)
 
     def test_nothing_else_does(self):
         for body in (lambda x: ol.load(x[64:192]), lambda x: nl.load(x[0:128, 60:70]),
@@ -209,6 +237,44 @@ class Psum(unittest.TestCase):
                                       ol.matmul(tile, ol.multiply(tile, 2.0), transpose_x=True)))
             return out
         self.assertTrue(np.allclose(nki.simulate(kernel)(X), -(X.T @ X), rtol=1e-3, atol=1e-3))
+
+
+class Language(unittest.TestCase):
+    def test_conditions_and_values_spread(self):
+        def chosen(x, column, row):
+            out, x = nl.ndarray((4, 128, 64), x.dtype, buffer=nl.shared_hbm), nl.load(x)
+            column, row = nl.load(column), nl.load(row)
+            nl.store(out[0], nl.where(nl.greater(column, 0.0), x, 0.0))
+            nl.store(out[1], nl.where(nl.greater(x, 0.0), x, column))
+            nl.store(out[2], nl.where(nl.greater(row, 0.0), 1.0, x))
+            nl.store(out[3], nl.where(nl.greater(column, 0.0), x, row))
+            return out
+        column, row = X[:, :1] - 0.1, X[:1] + 0.1
+        want = np.stack([np.where(column > 0, X, 0), np.where(X > 0, X, column), np.where(row > 0, 1, X),
+                         np.where(column > 0, X, row)]).astype(np.float32)
+        same(self, chosen, want, X, column, row)
+
+    def test_keywords_of_the_first_release(self):
+        """sbuf.view(dtype, shape), of which nothing in the file says what sbuf is."""
+        source = """
+@nki.jit
+def kernel(x):
+    tile, out = sbuf.view(dtype=x.dtype, shape=x.shape), hbm.view(x.dtype, x.shape)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+"""
+        there = {"nki": nki, "nisa": nisa}
+        exec(source, there)
+        same(self, there["kernel"].function, X, X)
+        self.assertNotIn("psum", there)
+        there = {"nki": nki, "nisa": nisa, "nl": nl, "sbuf": 3}
+        exec(source.replace("hbm.view", "nl.hbm.view").replace("sbuf.view", "nl.sbuf.view"), there)
+        self.assertEqual((there["sbuf"], "hbm" in there), (3, False))
+        same(self, there["kernel"].function, X, X)
+
+    def test_version(self):
+        self.assertRegex(nki.__version__, r"^0\.\d+\.\d+$")
 
 
 class Older(unittest.TestCase):

@@ -180,22 +180,21 @@ def beyond(tensor: View, key: Any, refusal: IndexError) -> Any:
     if np is None or tensor.space != HBM:
         raise refusal
     items = [_plain(item) for item in _expanded(tensor, key)]
-    plain = all(isinstance(i, SupportsIndex) and not _is_array(i) or isinstance(i, slice) and
-                all(p is None or p >= 0 for p in (i.start, i.stop, i.step)) for i in items)
+    plain = all(all(p is None or isinstance(p, SupportsIndex) and not _is_array(p) and int(p) >= 0
+                    for p in ((i.start, i.stop, i.step) if isinstance(i, slice) else (i,))) for i in items)
     if len(items) != tensor.ndim or not plain:
         raise refusal
     lines = [range(i.start or 0, size if i.stop is None else i.stop, i.step or 1) if isinstance(i, slice) else int(i)
              for i, size in zip(items, tensor.shape)]
     shape = tuple(len(line) for line in lines if isinstance(line, range))
-    if any(not isinstance(line, range) and line < 0 for line in lines):
-        raise refusal
-    grids, axis = [], 0
+    grids: list[NDArray[Any]] = []
+    axis = 0
     for line in lines:
+        grid = np.asarray(line)
         if isinstance(line, range):
             axis += 1
-            grids.append(np.broadcast_to(np.asarray(line).reshape((-1,) + (1,) * (len(shape) - axis)), shape))
-        else:
-            grids.append(np.broadcast_to(line, shape))
+            grid = grid.reshape((-1,) + (1,) * (len(shape) - axis))
+        grids.append(np.broadcast_to(grid, shape))
     return Scattered(tensor, grids, shape, str(refusal))
 
 

@@ -121,7 +121,7 @@ def put(place: Any, value: Any) -> None:
         value.add_to(place)
     elif not isinstance(value, (NkiTensor, Scattered, Rows, Placed)):
         isa.memset(place, value)
-    elif isinstance(place, Scattered) or isinstance(value, Scattered) or HBM in (place.space, value.space):
+    elif not isinstance(value, NkiTensor) or isinstance(place, Scattered) or HBM in (place.space, value.space):
         isa.dma_copy(place, value)
     else:
         isa.tensor_copy(on_engines(place), alike(on_engines(value), place.shape))

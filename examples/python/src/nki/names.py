@@ -207,8 +207,9 @@ def unexpected(trouble: Exception) -> str | None:
     if isinstance(trouble, ValueError) and str(trouble).startswith("The truth value of an array"):
         return "a comparison of indices has no truth value of its own: write & for `and`, | for `or`, ~ for `not`"
     if isinstance(trouble, AttributeError):
-        of = getattr(trouble, "obj", None)
-        return f"a tile has no {trouble.name!r}{_nearest(trouble.name, dir(of))}" if isinstance(of, _core.View) else None
+        if not isinstance(trouble.obj, _core.View):
+            return None
+        return f"a tile has no {trouble.name!r}{_nearest(trouble.name, dir(trouble.obj))}"
     words = str(trouble).split("'")
     if "() got an unexpected keyword argument" not in words[0] or len(words) < 2:
         return None

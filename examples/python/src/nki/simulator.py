@@ -322,7 +322,7 @@ def _globals_of(code: types.CodeType) -> frozenset[str]:
 
 
 def _keywords(function: Callable[..., Any]) -> None:
-    """NKI 0.1 had keywords, sbuf.view(dtype, shape): a kernel that says one which nothing in its file names finds it."""
+    """NKI 0.1 had keywords, sbuf.view(dtype, shape): a kernel that says one which its file does not name finds it."""
     code, there = getattr(function, "__code__", None), getattr(function, "__globals__", {})
     for name in _globals_of(code) if code else ():
         if not hasattr(builtins, name):
