@@ -28,7 +28,8 @@ import numpy as np  # noqa: E402
 import nki  # noqa: E402
 from case import call_of  # noqa: E402
 
-UNUSED = ("nkipy", "tqdm", "torch", "torch_xla", "torch_neuronx", "pytest", "jax", "scipy", "ml_dtypes", "jax_neuronx")
+UNUSED = ("nkipy", "qiskit", "tqdm", "torch", "torch_xla", "torch_neuronx", "pytest", "jax", "scipy", "ml_dtypes",
+          "jax_neuronx")
 
 
 class _Anything:

@@ -6,8 +6,8 @@ did.
 
 DIRECTORY has a checkout of each repository, at the row's commit, as DIRECTORY/OWNER+NAME. A row's `how` says where its
 inputs and the right results come from: a function below, with what stands after the colon; +spill: tiles of it do not
-fit unless a compiler spills or reorders loops, and may (TRNMATH_SPILL=1). Each kernel runs in a process of its own, on
-a simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are right.
+fit unless a compiler spills or reorders loops, and may (TRNMATH_SPILL=1); +trn3: on Trainium3. Each kernel runs in a
+process of its own, on a simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are right.
 
 SPDX-License-Identifier: MIT
 """
@@ -16,12 +16,14 @@ import concurrent.futures
 import contextlib
 import csv
 import importlib.util
+import io
 import os
 import re
 import subprocess
 import sys
 import time
 import types
+import unittest
 import warnings
 from pathlib import Path
 
@@ -30,9 +32,11 @@ sys.path[:0] = [str(here), str(here.parents[1] / "examples/python/src")]
 
 import numpy as np  # noqa: E402
 from public_cases import error, near  # noqa: E402
+import neuronxcc.nki  # noqa: E402
 import nki  # noqa: E402
 import public_cases  # noqa: E402
-import nki_kernels  # noqa: E402, F401  # stands in for modules that files import and kernels do not use
+import public_more  # noqa: E402
+import nki_kernels  # noqa: E402  # stands in for modules that files import and kernels do not use
 
 
 # ---- torch, of which programs around kernels use little ----
@@ -114,8 +118,9 @@ def stand_in_for_torch():
     setattr(torch, "__getattr__", as_numpy)
     functional = types.ModuleType("torch.nn.functional")
     setattr(functional, "softmax", lambda x, dim: tensors(public_cases.softmax(x)))
-    sys.modules.update({"torch.nn": types.ModuleType("torch.nn"), functional.__name__: functional})
-    setattr(sys.modules["torch.nn"], "functional", functional)
+    nn = nki_kernels._StandIn("torch.nn")
+    vars(nn)["functional"], vars(torch)["nn"] = functional, nn
+    sys.modules.update({nn.__name__: nn, functional.__name__: functional})
     sys.modules["torch"] = torch
 
 
@@ -133,6 +138,19 @@ def module_of(path, source=None):
     else:
         exec(compile(source, str(path), "exec"), vars(module))
     return module
+
+
+def member_of(path):
+    """A file as a module of its package, of which nothing else is executed but what it imports."""
+    names = [path.stem]
+    while (path.parent / "__init__.py").exists():
+        path = path.parent
+        names.insert(0, path.name)
+    for n in range(1, len(names)):
+        package = types.ModuleType(".".join(names[:n]))
+        package.__path__ = [str(path.parent.joinpath(*names[:n]))]
+        sys.modules[package.__name__] = package
+    return importlib.import_module(".".join(names))
 
 
 def found(module, entry):
@@ -208,12 +226,50 @@ def transposed(case, folder, what):
 
 
 def program(case, folder, what):
-    """A function of public_cases.py, which makes inputs and knows what is right."""
-    with contextlib.redirect_stderr(sys.stdout):
-        return getattr(public_cases, what)(lambda: module_of(folder / case["folder"] / case["file"]), case["entry"])
+    """A function of public_cases.py or public_more.py, which makes inputs and knows what is right. Modules of
+    nki-library are those of its checkout, if there is one."""
+    path = folder / case["folder"] / case["file"]
+    relative = re.search(r"^ *from \.", path.read_text(encoding="utf-8"), re.M)
+    sys.path.append(str(folder / "aws-neuron+nki-library/src/nkilib_src"))
+    known = public_cases if hasattr(public_cases, what) else public_more
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        return getattr(known, what)(lambda: member_of(path) if relative else module_of(path), case["entry"])
 
 
-HOW = {f.__name__: f for f in (nkibench, harness, conv2d, vectors, transposed, program)}
+def tests(case, folder, what):
+    """A unittest of the file itself: Class.test."""
+    made = unittest.TestLoader().loadTestsFromName(case["entry"], module_of(folder / case["folder"] / case["file"]))
+    result = unittest.TestResult()
+    with contextlib.redirect_stdout(io.StringIO()):
+        made.run(result)
+    trouble = [text.strip().split("\n")[-1] for _, text in result.errors + result.failures]
+    return result.testsRun > 0 and not trouble, "; ".join(trouble) or f"{result.testsRun} of its own tests"
+
+
+def demo(case, folder, what):
+    """A program that traces its kernel with triton-viz, asserting what it computes: nki.simulate takes that place."""
+    class Traced:
+        def __init__(self, function):
+            self.kernel = neuronxcc.nki.jit(function)
+
+        def __getitem__(self, grid):
+            return self
+
+        def __call__(self, *args, pre_trace=None, **kwargs):
+            return neuronxcc.nki.simulate_kernel(self.kernel, *args, **kwargs)
+
+    stands = nki_kernels._StandIn("triton_viz")
+    vars(stands).update(trace=lambda *a, **k: Traced, launch=lambda **_: None)
+    sys.modules.update({stands.__name__: stands, **{n: nki_kernels._StandIn(n) for n in (
+        "triton_viz.clients", "triton_viz.core", "triton_viz.core.trace")}})
+    vars(sys.modules["triton_viz.core.trace"])["launches"] = []
+    module = module_of(folder / case["folder"] / case["file"])
+    with contextlib.redirect_stdout(io.StringIO()):
+        found(module, case["entry"])()
+    return True, "its own assertion"
+
+
+HOW = {f.__name__: f for f in (nkibench, harness, conv2d, vectors, transposed, program, tests, demo)}
 
 
 # ---- rows ----
@@ -234,6 +290,8 @@ def one(case, folder):
     how, _, what = case["how"].partition(":")
     what, _, lets = what.partition("+")
     os.environ["TRNMATH_SPILL"] = str(int(lets == "spill"))
+    if lets == "trn3":
+        os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = lets
     began = time.time()
     try:
         right, said = HOW[how](case, folder, what)

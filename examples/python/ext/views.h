@@ -364,6 +364,21 @@ static PyObject *tensor_touched(tensor *self, PyObject *unused)
     Py_RETURN_FALSE;
 }
 
+/* What products wrote of it is gone. */
+static PyObject *tensor_untouch(tensor *self, PyObject *unused)
+{
+    (void)unused;
+    owner *o = self->owner;
+    const struct box b = box_of(self);
+    int kept = 0;
+    for (int i = 0; i < o->boxes; i++) {
+        const struct box *a = &o->touched[i];
+        if (a->p < b.p || a->p_end > b.p_end || a->b < b.b || a->b_end > b.b_end) o->touched[kept++] = *a;
+    }
+    o->boxes = kept;
+    Py_RETURN_NONE;
+}
+
 static PyObject *tensor_touch(tensor *self, PyObject *unused)
 {
     (void)unused;
@@ -521,6 +536,7 @@ static PyMethodDef tensor_methods[] = {
     { "is_indirect", (PyCFunction)tensor_is_indirect, METH_NOARGS, "does an index tile choose its elements?" },
     { "touched", (PyCFunction)tensor_touched, METH_NOARGS, "has a product written any of it?" },
     { "touch", (PyCFunction)tensor_touch, METH_NOARGS, "a product has written it" },
+    { "untouch", (PyCFunction)tensor_untouch, METH_NOARGS, "something else has written it" },
     { "frombytes", (PyCFunction)tensor_frombytes, METH_O, "filled by the host" },
     { "tobytes", (PyCFunction)tensor_tobytes, METH_NOARGS, "the codes, packed" },
     { "into", (PyCFunction)tensor_into, METH_O, "the codes, packed, into a buffer" },

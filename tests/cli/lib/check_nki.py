@@ -152,7 +152,7 @@ class Views(unittest.TestCase):
                 self.assertTrue(np.array_equal(numbers(t[key]), want.reshape(want.shape or (1,))), key)
             for bad in (4, -5, (0, 5), (slice(None), slice(0, 6)), (0, 0, 0, 0)):
                 with self.assertRaises(IndexError):
-                    t[bad]
+                    numbers(t[bad])
         self.inside(body, x)
 
     def test_tiles_keep_their_partitions(self):

@@ -91,6 +91,22 @@ class Decorators(unittest.TestCase):
         self.assertEqual(latency.get_latency_percentile(50), 1e6 * kernel.report.time_s)
         self.assertIn("by the model, not measured", repr(kernel.benchmark_result))
 
+    def test_arguments_that_only_say_their_shape(self):
+        """What is timed gets random numbers for nt.tensor[shape, dtype]."""
+        seen = []
+
+        def kernel(x, index):
+            seen.append((x.shape, str(x.dtype), index.shape, str(index.dtype)))
+            return twice.function(x)
+        with contextlib.redirect_stderr(io.StringIO()):
+            for decorate in (nki.benchmark, older.benchmark(warmup=1, iters=2), older.profile, older.baremetal):
+                made = decorate(kernel)
+                got = np.asarray(made(ont.tensor[[128, 32], ol.bfloat16], index=nt.tensor[(4, 1), np.int32]), np.float32)
+                self.assertGreater(made.benchmark_result.nc_latency.get_latency_percentile(99), 0)
+                self.assertTrue(0 <= got.min() < got.max() <= 2)
+        self.assertEqual(seen, [((128, 32), "bfloat16", (4, 1), "int32")] * 4)
+        self.assertIs(nt.tensor[128, 64], nt.tensor)
+
     def test_all_of_them(self):
         with contextlib.redirect_stderr(io.StringIO()) as told:
             for decorate in (older.baremetal, older.profile(working_directory="/nowhere"), nki.benchmark, nki.profile):

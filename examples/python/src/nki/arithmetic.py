@@ -11,6 +11,7 @@ from ._numpy import np
 from .formats import DType
 from .handle import Operator
 from .masks import Box, Mask, cut, engine_box, whole_box
+from .memories import PSUM
 from .moves import Sum, alike, copy, flat, full, loaded, put
 from .operators import Op
 from .results import Emit, onto, result
@@ -80,6 +81,8 @@ def binary(op: Operator, x: Any, y: Any, mask: Mask | None = None, dtype: Format
         x, y = flat(x), flat(y)
     shape = tuple(np.broadcast_shapes(x.shape, y.shape))
     x, y = alike(x, shape), alike(y, shape)
+    if x.space == PSUM == y.space:  # an instruction reads one of them
+        y = copy(y)
     box = engine_box(mask, shape)
     return result(shape, to, lambda dst: isa.tensor_tensor(cut(dst, box), cut(x, box), cut(y, box), op), box=box)
 
@@ -121,9 +124,11 @@ def _truth(condition: NkiTensor) -> NkiTensor:
 
 def where(condition: NkiTensor, x: Any, y: Any, mask: Mask | None = None, dtype: Format | None = None) -> NkiTensor:
     """tensor_copy of y, then tensor_copy_predicated of x; before both the condition as uint8, if it is none."""
-    shape = tuple(condition.shape)
-    condition = _truth(condition)
+    x, y = (loaded(v) for v in (x, y))
+    condition = _truth(loaded(condition))
     tiles = [v for v in (x, y) if isinstance(v, NkiTensor)]
+    shape = tuple(np.broadcast_shapes(condition.shape, *(v.shape for v in tiles if v.size != condition.size)))
+    condition = alike(condition, shape)
     to = dtype or (promoted(*tiles) if tiles else "float32")
 
     def emit(dst: NkiTensor) -> None:

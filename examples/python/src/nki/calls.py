@@ -8,17 +8,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import moves
+from . import _core, moves
+from ._numpy import np
 from .arithmetic import binary, unary
 from .composed import FUNCTIONS, composed
-from .index import Wide
+from .index import Wide, numbers
 from .masks import Mask
 from .memories import PSUM
+from .names import surplus
 from .operators import ALL, Op, named
 from .reductions import reduced
 from .results import onto, taken
 from .running import is_preset
 from .tensor import Format, NkiTensor, worked_by
+
+
+_KEYWORDS = ("axis", "dtype", "keepdims", "mask", "negate")
+
+
+_ON_INDICES = frozenset(("add", "subtract", "multiply", "maximum", "minimum", "left_shift", "right_shift",
+                         "bitwise_and", "bitwise_or"))
+
+
+def _of_indices(name: str, args: Sequence[Any]) -> Any:
+    """A grid of indices and a tile of them, whose numbers are read at once: a grid."""
+    if name not in _ON_INDICES or not all(isinstance(a, (int, np.integer, np.ndarray)) or
+                                          isinstance(a, NkiTensor) and "int" in str(a.dtype) for a in args):
+        raise _core.Error(f"nl.{name}: an array of NumPy's is no tile; nl.load(nl.shared_constant(array)) makes one")
+    return getattr(np, name)(*(numbers(a) if isinstance(a, NkiTensor) else a for a in args))
 
 
 class _Work:
@@ -40,6 +57,11 @@ class _Work:
              **options: Any) -> NkiTensor:
         """nl.op(x), nl.op(x, y), and reductions nl.max(x, axis)."""
         op = named(op)
+        if np is not None and any(isinstance(a, np.ndarray) and a.ndim for a in args):
+            return _of_indices(op.name, args)
+        if args and not any(hasattr(a, "shape") for a in args):
+            raise _core.Error(f"nl.{op.name}: {', '.join(map(repr, args))} is no tile; Python computes with numbers")
+        surplus(f"nl.{op.name}", _KEYWORDS if op.reduction else (), options)
         if op.reduction:
             axis = args[1] if len(args) > 1 else axis
             return reduced(op, args[0], axis, mask=mask, dtype=dtype, **options)

@@ -2,6 +2,8 @@
 
 SPDX-License-Identifier: MIT
 """
+from __future__ import annotations
+
 import enum
 
 
@@ -39,6 +41,11 @@ class matmul_perf_mode(enum.Enum):
     none = "none"
     double_row = "double_row"
     double_pixel = "double_pixel"
+
+    @classmethod
+    def _missing_(cls, value: object) -> matmul_perf_mode | None:
+        """By the names of any release: "double_row_gen3"."""
+        return cls.__members__.get(str(value).removesuffix("_gen3"))
 
     @property
     def rows(self) -> int:

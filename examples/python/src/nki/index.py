@@ -12,7 +12,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, Union
 
 from . import _core
 from ._numpy import np
@@ -106,12 +106,96 @@ def view(tensor: View, key: Any) -> Any:
     if _holds(key):
         return tensor
     items = _expanded(tensor, key)
-    if items and isinstance(items[0], _core.View) and _count(items[0]) > 1 and tensor.space == HBM:
-        return _rows(tensor, items[0], items[1:])
+    if tensor.space == HBM:
+        tiles = [n for n, i in enumerate(items) if isinstance(i, _core.View) and _count(i) > 1]
+        if tiles:
+            return _chosen(tensor, items, tiles)
     items = [_plain(item) for item in items]
     if any(_is_array(item) for item in items):
         return _grid(tensor, items)
     return tensor.index(tuple(items))
+
+
+def _chosen(tensor: View, items: list[Any], tiles: Sequence[int]) -> Any:
+    """tensor[numbers, tile of indices, rest]: rows, where rest is the same for all of them; else place by place."""
+    at = tiles[0]
+    if len(tiles) == 1 and items[at].shape[0] == _count(items[at]):
+        before = [_plain(i) for i in items[:at]]
+        rest = _of_one_row([_plain(i) for i in items[at + 1:]], _count(items[at]))
+        if rest is not None and all(isinstance(i, SupportsIndex) for i in before):
+            inner = tensor.index((*before, *(slice(None),) * (tensor.ndim - at))) if before else tensor
+            return _rows(inner, items[at], rest)
+    return _place_by_place(tensor, items)
+
+
+def _of_one_row(rest: Sequence[Any], rows: int) -> list[Any] | None:
+    """Index expressions beside a tile of row numbers, for one of the rows: grids go along the tile's partitions with
+    their first axis. None: they differ from row to row."""
+    line = []
+    for item in rest:
+        if _is_array(item) and item.ndim > 1:
+            if item.shape[0] not in (1, rows) or not (item == item[:1]).all():
+                return None
+            item = item[:1]
+        line.append(item)
+    return line
+
+
+def numbers(tile: _core.View) -> NDArray[Any]:
+    """The integers of a tile, read at once."""
+    kind = str(tile.dtype)
+    if "int" not in kind:
+        raise _core.Error(f"indices are integers; those of '{tile.name}' are {kind}")
+    tile.core.settle()
+    tile.core.result(tile)
+    return np.frombuffer(tile.tobytes(), kind).astype(np.int64).reshape(tuple(tile.shape))
+
+
+def _place_by_place(tensor: View, items: Sequence[Any]) -> Any:
+    """Tiles of indices as the numbers in them; slices beside them become axes of their own."""
+    found = [numbers(i) if isinstance(i, _core.View) and _count(i) > 1 else _plain(i) for i in items if i is not None]
+    slices = [n for n, i in enumerate(found) if isinstance(i, slice)]
+    arrays = [i for i in found if _is_array(i)]
+    if slices and all(a.ndim < 2 or a.size == a.shape[0] for a in arrays):
+        arrays = [a.reshape(-1) for a in arrays]
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    first = next(n for n, i in enumerate(found) if _is_array(i))
+    before, after = sum(n < first for n in slices), sum(n > first for n in slices)
+    given, number = iter(arrays), 0
+    grids: list[Any] = []
+    for n, item in enumerate(found):
+        if isinstance(item, slice):
+            line = np.arange(*item.indices(tensor.shape[n]))
+            behind = before + after - 1 - number + (len(shape) if number < before else 0)
+            grids.append(line.reshape((-1,) + (1,) * behind))
+            number += 1
+        else:
+            grid = next(given) if _is_array(item) else np.asarray(item)
+            grids.append(grid.reshape(grid.shape + (1,) * after) if grid.ndim else grid)
+    return _grid(tensor, [np.asarray(g) for g in grids])
+
+
+def beyond(tensor: View, key: Any, refusal: IndexError) -> Any:
+    """tensor[key] where a slice or a number goes beyond the tensor, which a mask may leave out: looked at when used."""
+    if np is None or tensor.space != HBM:
+        raise refusal
+    items = [_plain(item) for item in _expanded(tensor, key)]
+    plain = all(all(p is None or isinstance(p, SupportsIndex) and not _is_array(p) and int(p) >= 0
+                    for p in ((i.start, i.stop, i.step) if isinstance(i, slice) else (i,))) for i in items)
+    if len(items) != tensor.ndim or not plain:
+        raise refusal
+    lines = [range(i.start or 0, size if i.stop is None else i.stop, i.step or 1) if isinstance(i, slice) else int(i)
+             for i, size in zip(items, tensor.shape)]
+    shape = tuple(len(line) for line in lines if isinstance(line, range))
+    grids: list[NDArray[Any]] = []
+    axis = 0
+    for line in lines:
+        grid = np.asarray(line)
+        if isinstance(line, range):
+            axis += 1
+            grid = grid.reshape((-1,) + (1,) * (len(shape) - axis))
+        grids.append(np.broadcast_to(grid, shape))
+    return Scattered(tensor, grids, shape, str(refusal))
 
 
 def _plain(item: Any) -> Any:
@@ -141,6 +225,8 @@ def _grid(tensor: View, items: Sequence[Any]) -> Any:
     if found is None:
         return Scattered(tensor, [np.broadcast_to(np.asarray(i), shape) for i in items], shape)
     steps, origin = found
+    if tensor.space == HBM and any(s < 0 for s in steps):  # DMA follows it run by run
+        return Scattered(tensor, [np.broadcast_to(np.asarray(i), shape) for i in items], shape)
     if any(s < 0 for s in steps) or _unmerged(shape, steps) > (4 if tensor.space != HBM else _core.MAX_RANK - 1):
         return Wide(tensor, shape, steps, origin)
     return tensor.strided(shape, steps, origin)
@@ -257,10 +343,15 @@ class Wide(Generic[View]):
 class Scattered(Generic[View]):
     """Places of a tensor that follow no pattern: for DMA, and for masks that leave out what lies outside."""
 
-    def __init__(self, tensor: View, indices: Sequence[NDArray[Any]], shape: Sequence[int]) -> None:
-        self.tensor, self.indices, self.shape = tensor, indices, tuple(shape)
+    def __init__(self, tensor: View, indices: Sequence[NDArray[Any]], shape: Sequence[int],
+                 refusal: str | None = None) -> None:
+        self.tensor, self.indices, self.shape, self.refusal = tensor, indices, tuple(shape), refusal
         self.dtype, self.name, self.space, self.core = tensor.dtype, tensor.name, tensor.space, tensor.core
         self.ndim = len(self.shape)
+
+    def __getattr__(self, name: str) -> Any:
+        raise IndexError(self.refusal) if self.refusal else AttributeError(
+            f"'{self.name}' at places that follow no pattern has no '{name}': load them first")
 
     def part(self, key: Any) -> Any:
         """Those that a mask leaves over, which may be evenly spaced."""
@@ -310,6 +401,15 @@ class Rows(Generic[View]):
         self.shape = (index.shape[0],) + tuple(tensor.shape[1:])
         self.dtype, self.name, self.space, self.core = tensor.dtype, tensor.name, tensor.space, tensor.core
         self.ndim = len(self.shape)
+
+    def part(self, key: Sequence[slice]) -> Rows[View]:
+        """Those that a mask leaves over."""
+        return Rows(self.tensor.index((slice(None), *key[1:])), self.rows.index((key[0], slice(None))))
+
+    def places(self) -> Scattered[View]:
+        """The same by the numbers that lie in the tile now."""
+        grids = np.ix_(numbers(self.rows).reshape(-1), *(np.arange(n) for n in self.shape[1:]))
+        return Scattered(self.tensor, [np.broadcast_to(g, self.shape) for g in grids], self.shape)
 
 
 class Placed(Generic[View]):

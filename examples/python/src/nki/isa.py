@@ -61,13 +61,14 @@ def get_nc_sub_version() -> int:
 
 def nc_matmul(dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, is_stationary_onezero: bool = False,
               is_moving_onezero: bool = False, is_transpose: bool = False, accumulate: bool | None = None,
-              tile_position: _Pair = (), tile_size: _Pair = (), perf_mode: matmul_perf_mode = matmul_perf_mode.none,
+              tile_position: _Pair = (), tile_size: _Pair = (),
+              perf_mode: matmul_perf_mode | str | None = matmul_perf_mode.none,
               name: str | None = None) -> NkiInstruction:
     """dst [M, N] (+)= stationary [K, M] turned, times moving [K, N]. accumulate=None: the first product of a place in
     PSUM overwrites it, later ones add."""
     if accumulate is None:
         accumulate = not is_transpose and dst.touched()
-    rows = perf_mode.rows
+    rows = matmul_perf_mode(perf_mode or "none").rows
     for to, of in [(_flat(dst), moving)] if moving.ndim == 1 + rows else _windows(_flat(dst), moving, rows):
         _I["nc_matmul"](dst.core, to, stationary if stationary.ndim == 1 + rows else _flat(stationary), of, accumulate,
                         rows == 2, is_transpose, is_stationary_onezero, is_moving_onezero, tile_position, tile_size)
@@ -128,6 +129,7 @@ def tensor_copy(dst: NkiTensor, src: NkiTensor, engine: _constants.engine = engi
     if more:
         _older("tensor_copy", more)
     _I["tensor_copy"](dst.core, dst, src, engine)
+    _anew(dst)
     return _DONE
 
 
@@ -145,7 +147,14 @@ def memset(dst: NkiTensor, value: Number, engine: _constants.engine = engine.unk
         _I["memset"](dst.core, dst, 0.0, engine, True, value)
     else:
         _I["memset"](dst.core, dst, value, engine)
+    _anew(dst)
     return _DONE
+
+
+def _anew(dst: NkiTensor) -> None:
+    """The next product of this place in PSUM overwrites it, as the array adds only to what it has written itself."""
+    if dst.space == _PSUM:
+        dst.untouch()
 
 
 def reciprocal(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> NkiInstruction:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Union as _Union
 
 from . import (arrays as _arrays, dtypes as _dtypes, isa as _isa, machine as _machine, memories as _memories,
-               running as _running, tiles as _tiles)
+               names as _names, running as _running, tiles as _tiles)
 from ._numpy import np as _np
 from .blocks import Blocks as _Blocks
 from .formats import *  # noqa: F403
@@ -98,6 +98,9 @@ def ndarray(shape: _Shape, dtype: _Format, buffer: Any = sbuf, name: str = "", a
         return _Blocks([int(s) for s in shape[:blocks]], [int(s) for s in shape[blocks:]], _dtypes.of(dtype), buffer,
                        name)
     return _tiles.new(shape, dtype, buffer, name, address)
+
+
+_memories.made_by(ndarray)
 
 
 def zeros(shape: _Shape, dtype: _Format, buffer: Any = sbuf, name: str = "", mask: _Mask = None, **_: Any) -> Any:
@@ -204,3 +207,6 @@ def no_reorder() -> _contextlib.nullcontext[None]:
 
 def device_print(print_prefix: str, tensor: Any) -> None:
     print(print_prefix, tensor.numpy() if isinstance(tensor, NkiTensor) else tensor)
+
+
+_names.strict(globals())

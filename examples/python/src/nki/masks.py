@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core, isa, tiles
 from ._numpy import np
 from .formats import DType
-from .index import Scattered
+from .index import Rows, Scattered
 from .tensor import NkiTensor
 
 if TYPE_CHECKING:
@@ -118,12 +118,12 @@ def reduced_box(box: Box | None, axes: Sequence[int], shape: Sequence[int]) -> B
 
 def cut(value: Any, box: Sequence[slice] | None) -> Any:
     """The part of an operand; axes of one element stay, of a column [P, 1] the partitions are cut."""
-    if box is None or not isinstance(value, (NkiTensor, Scattered)):
+    if box is None or not isinstance(value, (NkiTensor, Scattered, Rows)):
         return value
     if len(value.shape) != len(box):
         box = [*box[:1], *(slice(None) for _ in value.shape[1:])]
     key = tuple(slice(None) if size == 1 and (b.start, b.stop) != (0, 0) else b for b, size in zip(box, value.shape))
-    if isinstance(value, Scattered):
+    if isinstance(value, (Scattered, Rows)):
         return value.part(key)
     return value[key]
 

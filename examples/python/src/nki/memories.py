@@ -5,6 +5,8 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
+from typing import Any
 
 from . import _core
 
@@ -18,6 +20,19 @@ class MemoryRegion(enum.Enum):
     hbm = "hbm"
     private_hbm = "private_hbm"
     shared_hbm = "shared_hbm"
+
+    def view(self, dtype: Any, shape: Any) -> Any:
+        """A new tensor here: nl.ndarray, as NKI 0.1 spelt it."""
+        return _New.ndarray(shape, dtype, self)
+
+
+class _New:
+    ndarray: Callable[..., Any]
+
+
+def made_by(ndarray: Callable[..., Any]) -> None:
+    """nki.language says how a tensor is made."""
+    _New.ndarray = ndarray
 
 
 _SPACE = {"sbuf": SBUF, "psum": PSUM, "hbm": HBM, "private_hbm": HBM, "shared_hbm": HBM}

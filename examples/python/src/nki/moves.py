@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _core, arrays, dtypes, isa, scattered
 from ._numpy import np
-from .index import Scattered, Wide, agree
+from .index import Placed, Rows, Scattered, Wide, agree
 from .masks import Box, Mask, bools, box_of, copy_inside, cut, engine_box, whole, whole_box
 from .memories import HBM, PSUM, SBUF
 from .operators import Op, named
@@ -119,9 +119,9 @@ def put(place: Any, value: Any) -> None:
     """A copy, by the engine that reaches both; numbers fill."""
     if isinstance(value, Sum):
         value.add_to(place)
-    elif not isinstance(value, (NkiTensor, Scattered)):
+    elif not isinstance(value, (NkiTensor, Scattered, Rows, Placed)):
         isa.memset(place, value)
-    elif isinstance(place, Scattered) or isinstance(value, Scattered) or HBM in (place.space, value.space):
+    elif not isinstance(value, NkiTensor) or isinstance(place, Scattered) or HBM in (place.space, value.space):
         isa.dma_copy(place, value)
     else:
         isa.tensor_copy(on_engines(place), alike(on_engines(value), place.shape))
@@ -206,10 +206,17 @@ def _spread(x: NkiTensor, shape: Sequence[int]) -> NkiTensor:
 
 # ---- loads and stores: dma_copy ----
 
+def within(side: Any, box: Box | None) -> None:
+    """Refuses a slice that ends behind its tensor where no mask cuts it."""
+    if box is None and isinstance(side, Scattered) and side.refusal:
+        raise IndexError(side.refusal)
+
+
 def load(src: Any, mask: Mask | None = None, dtype: Format | None = None, **_: Any) -> NkiTensor:
     """A new tile with the numbers of a tensor in HBM: dma_copy."""
     shape = tuple(src.shape)
     box = box_of(mask, shape)
+    within(src, box)
 
     def emit(dst: NkiTensor) -> None:
         move_inside(dst.reshaped(shape) if dst.shape != shape else dst, src, box)
@@ -231,15 +238,17 @@ def store(dst: Any, value: Any, mask: Mask | None = None, **_: Any) -> None:
     move_inside(dst, same, box)
 
 
-def atomic_rmw(dst: NkiTensor, value: Any, op: Op, mask: Mask | None = None, **_: Any) -> None:
+def atomic_rmw(dst: Any, value: Any, op: Op, mask: Mask | None = None, oob_mode: Any = isa.oob_mode.error,
+               unique_indices: bool = True, **_: Any) -> None:
     """dst in HBM += value: dma_compute, which adds."""
     if named(op).name != "add":
         raise _core.Error(f"atomic_rmw: a DMA adds; {named(op).name} is none of its operators")
     box, value = box_of(mask, tuple(dst.shape)), in_sbuf(value)
-    even = box is None or box.inside is None
-    parts = iter([(cut(dst, box), cut(value, box))]) if even else scattered.pairs(dst, value, bools(box, dst.shape))
+    even = (box is None or box.inside is None) and not isinstance(dst, Scattered)
+    parts = iter([(cut(dst, box), cut(value, box))]) if even else scattered.pairs(
+        dst, value, None if box is None else bools(box, dst.shape))
     for place, part in parts:
-        isa.dma_compute(place, [place, part], "add")
+        isa.dma_compute(place, [place, part], "add", None, unique_indices, oob_mode)
 
 
 def gather_flattened(data: NkiTensor, indices: NkiTensor, axis: int = 0, mask: Mask | None = None,
@@ -251,8 +260,9 @@ def gather_flattened(data: NkiTensor, indices: NkiTensor, axis: int = 0, mask: M
 
 def loaded(x: Any, mask: Mask | None = None) -> Any:
     """Operands in HBM are loaded first. Of indices that leave a tensor those are looked up that a mask names."""
-    if isinstance(x, Scattered) or isinstance(x, NkiTensor) and x.space == HBM:
-        return load(x, mask=mask if isinstance(x, Scattered) else None)
+    apart = isinstance(x, (Scattered, Rows, Placed))
+    if apart or isinstance(x, NkiTensor) and x.space == HBM:
+        return load(x, mask=mask if apart else None)
     return on_engines(x) if isinstance(x, NkiTensor) else x
 
 

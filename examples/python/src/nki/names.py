@@ -8,10 +8,12 @@ notes up to 0.6.0 of August 2026. SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib.abc
 import importlib.machinery
+import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -199,8 +201,15 @@ def told(module: str) -> None:
     here.setdefault("__path__", [])
 
 
-def unexpected(trouble: TypeError) -> str | None:
-    """What is said of "f() got an unexpected keyword argument 'k'" where a release had it; None: nothing is known."""
+def unexpected(trouble: Exception) -> str | None:
+    """What is said of "f() got an unexpected keyword argument 'k'" where a release had it, and of `and` between
+    comparisons of indices; None: nothing is known."""
+    if isinstance(trouble, ValueError) and str(trouble).startswith("The truth value of an array"):
+        return "a comparison of indices has no truth value of its own: write & for `and`, | for `or`, ~ for `not`"
+    if isinstance(trouble, AttributeError):
+        if not isinstance(trouble.obj, _core.View):
+            return None
+        return f"a tile has no {trouble.name!r}{_nearest(trouble.name, dir(trouble.obj))}"
     words = str(trouble).split("'")
     if "() got an unexpected keyword argument" not in words[0] or len(words) < 2:
         return None
@@ -208,6 +217,42 @@ def unexpected(trouble: TypeError) -> str | None:
     rows = (find(f"nki.{part}.{function}({words[1]}=)") for part in ("isa", "language", "collectives"))
     row = next((r for r in rows if r is not None), None)
     return None if row is None else row.said(f"{function}({words[1]}=)")
+
+
+# Arguments of any release that change no number here.
+_SILENT = frozenset({"name", "engine", "lazy_initialization", "precise_schedule", "dge_mode", "priority",
+                     "multi_buffer"})
+
+
+def surplus(function: str, known: Iterable[str], more: Iterable[str]) -> None:
+    """Refuses arguments that a function does not have: one that were left out would change its result."""
+    for name in more:
+        if name not in known and name not in _SILENT:
+            raise _core.Error(f"{function} has no argument {name!r}{_nearest(name, known)}")
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, [n for n in names if not n.startswith("_")], 1)
+    return f"; the nearest is {near[0]!r}" if near else ""
+
+
+def strict(module: dict[str, Any]) -> None:
+    """From now on functions of a module that end in **_ refuse what they would leave out."""
+    for name, function in list(module.items()):
+        if name.startswith("_") or not inspect.isfunction(function):
+            continue
+        parameters = inspect.signature(function).parameters
+        if parameters.get("_") is not None and parameters["_"].kind is inspect.Parameter.VAR_KEYWORD:
+            module[name] = _strict(name, function, frozenset(parameters))
+
+
+def _strict(name: str, function: Callable[..., Any], known: frozenset[str]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        if not known.issuperset(options):
+            surplus(name, known, options)
+        return function(*args, **options)
+    return call
 
 
 class _Absent(importlib.abc.MetaPathFinder):

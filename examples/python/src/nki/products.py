@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import isa
-from .constants import engine as _engine
+from .constants import engine as _engine, matmul_perf_mode
 from .arithmetic import FLOATS
 from .formats import DType
+from .index import Scattered
 from .masks import Box, Mask, bools, box_of, cut, engine_box, whole_box
 from .memories import PSUM
 from .moves import copy, in_sbuf, load
@@ -29,7 +30,8 @@ def matmul(x: NkiTensor, y: NkiTensor, transpose_x: bool = False, mask: Mask | N
 
 def product(stationary: NkiTensor, moving: NkiTensor, box: Box | None = None, **options: Any) -> NkiTensor:
     stationary, moving = (in_sbuf(v) for v in (stationary, moving))
-    shape = (free(stationary), free(moving))
+    rows = matmul_perf_mode(options.get("perf_mode") or "none").rows
+    shape = (free(stationary) // rows, free(moving) // rows)
     box = engine_box(box, shape)
 
     def emit(dst: NkiTensor) -> None:
@@ -71,7 +73,20 @@ def turned(shape: Sequence[int], dtype: DType, emit: Emit, box: Box | None = Non
 
 
 def load_transpose2d(src: Any, mask: Mask | None = None, dtype: Format | None = None) -> NkiTensor:
-    """The same with its two axes turned: dma_copy, then nc_transpose and tensor_copy."""
-    box = box_of(mask, tuple(src.shape))
-    return copy(transpose(load(src, mask=box, dtype=dtype)), mask=None if box is None else box.full.T,
-                dtype=dtype or src.dtype)
+    """The same with its two axes turned, 128 rows at a time: dma_copy, then nc_transpose and tensor_copy."""
+    rows, columns = src.shape
+    box, to = box_of(mask, (rows, columns)), dtype or src.dtype
+    if rows <= 128:
+        return _load_turned(src, None if box is None else box.full, dtype, to)
+    made = tile((columns, rows), to)
+    for first in range(0, rows, 128):
+        part = slice(first, min(first + 128, rows))
+        which = None if box is None else box.full[part]
+        here = src.part((part, slice(None))) if isinstance(src, Scattered) else src[part]
+        if which is None or which.any():
+            made[:, part] = _load_turned(here, which, dtype, to)
+    return made
+
+
+def _load_turned(src: Any, which: Any, dtype: Format, to: Format) -> NkiTensor:
+    return copy(transpose(load(src, mask=which, dtype=dtype)), mask=None if which is None else which.T, dtype=to)

@@ -83,9 +83,13 @@ def _view(tensor: NkiTensor, place: int, count: int, step: int) -> NkiTensor:
 
 def pairs(dst: Side, src: Side, where: NDArray[Any] | None = None) -> Iterator[tuple[NkiTensor, NkiTensor]]:
     """Views of dst and of src, element by element in order, for each run; where: a mask of them."""
+    for side in (dst, src):
+        if where is None and type(side) is Scattered and side.refusal:
+            raise IndexError(side.refusal)
     if np.prod(dst.shape) != np.prod(src.shape):
         raise _core.Error(f"dma_copy: dst has the shape {tuple(dst.shape)}, src {tuple(src.shape)}")
     where = None if where is None else where.reshape(-1)
+    dst, src = (side.places() if type(side) is Rows else side for side in (dst, src))
     to, of, into, out_of = _places(dst, where), _places(src, where), _tensor_of(dst), _tensor_of(src)
     if not to.size:
         return

@@ -8,18 +8,22 @@ SPDX-License-Identifier: MIT
 """
 from __future__ import annotations
 
+import builtins
 import copy
 import dataclasses
+import dis
 import functools
 import itertools
 import os
 import threading
 import traceback
+import types
 import warnings
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
 from . import _core, arrays, machine, names, running
+from .memories import MemoryRegion
 from .progress import Progress
 from .record import NKIObject
 from .running import Grid
@@ -124,8 +128,10 @@ class Launch:
             result = self.function(*args, **kwargs)
             core.settle()
             core.fits()
-        except (_core.Error, TypeError) as trouble:
+        except (_core.Error, AttributeError, IndexError, TypeError, ValueError) as trouble:
             told = str(trouble) if isinstance(trouble, _core.Error) else names.unexpected(trouble)
+            if told is None and type(trouble) is IndexError and ours(trouble):
+                raise IndexError(f"{trouble} ({where(trouble, self.function)}, generation {core.generation})") from None
             if told is None:
                 raise
             said = f"{told} ({where(trouble, self.function)}, generation {core.generation})"
@@ -273,6 +279,11 @@ def where(trouble: BaseException, function: Callable[..., Any]) -> str:
     return _line_of(function) + function.__name__
 
 
+def ours(trouble: BaseException) -> bool:
+    """Has this package raised it, and not the kernel?"""
+    return traceback.extract_tb(trouble.__traceback__)[-1].filename.startswith(INSIDE)
+
+
 def _line_of(function: Callable[..., Any]) -> str:
     """Where a kernel begins: "file.py, line 12, "; nothing of what is no Python."""
     code = getattr(function, "__code__", None)
@@ -300,11 +311,30 @@ def last_report() -> Report | None:
     return _latest.report
 
 
+_KEYWORDS = {name: MemoryRegion[name] for name in ("sbuf", "psum", "hbm")}
+
+
+@functools.lru_cache(maxsize=1024)
+def _globals_of(code: types.CodeType) -> frozenset[str]:
+    """Which of them a function reads as globals."""
+    return frozenset(i.argval for i in dis.get_instructions(code)
+                     if i.opname == "LOAD_GLOBAL" and i.argval in _KEYWORDS)
+
+
+def _keywords(function: Callable[..., Any]) -> None:
+    """NKI 0.1 had keywords, sbuf.view(dtype, shape): a kernel that says one which its file does not name finds it."""
+    code, there = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    for name in _globals_of(code) if code else ():
+        if not hasattr(builtins, name):
+            there.setdefault(name, _KEYWORDS[name])
+
+
 class Kernel:
     """A kernel that can be called, with a grid or without; .report is of the last call."""
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         functools.update_wrapper(self, function)
+        _keywords(function)
         self.function, self.options = function, options
         self.grid: Grid = ()
         self.report: Report | None = None

@@ -69,6 +69,7 @@ class NkiTensor(_core.View):
     """A view [P, ...] of SBUF or PSUM, or of a tensor in HBM."""
 
     __slots__ = ()
+    __array_ufunc__ = None  # grid + tile is the tile's to say
 
     @property
     def buffer(self) -> MemoryRegion:
@@ -95,10 +96,13 @@ class NkiTensor(_core.View):
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> NkiTensor:
-        view = self.index(key)
-        if view is not NotImplemented:
-            return view
-        found = _index.view(self, key)
+        try:
+            view = self.index(key)
+            if view is not NotImplemented:
+                return view
+            found = _index.view(self, key)
+        except IndexError as refusal:
+            found = _index.beyond(self, key, refusal)
         return _Above.work.packed(found) if type(found) is _index.Wide else found
 
     def place(self, key: Any) -> Any:

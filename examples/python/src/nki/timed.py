@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .simulator import Kernel, Report
+from .typing import numbers
 
 _NAMES = {1: "Trainium1", 2: "Trainium2", 3: "Trainium3"}
 
@@ -41,6 +42,7 @@ class Timed(Kernel):
     """A kernel whose runs write the model's time to standard error, and a timeline where a trace has a name."""
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], in_place: bool = False) -> Any:
+        args, kwargs = tuple(numbers(a) for a in args), {name: numbers(a) for name, a in kwargs.items()}
         results = super().run(args, kwargs, in_place)
         report = self.report
         assert report is not None

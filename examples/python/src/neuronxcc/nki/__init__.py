@@ -9,15 +9,17 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from nki import Error, Kernel, names, tensor
+from nki import Error, Kernel, constants as choices, names, tensor
 from nki.simulator import jit as _jit
 from nki.timed import timed
 
 from . import compiler, constants, isa, language, typing
 
-# neuronxcc.nki.language.constants is a module, too.
+# neuronxcc.nki.language.constants is a module, too, and so is that of the instructions.
 sys.modules[language.__name__ + ".constants"] = constants
 setattr(language, "constants", constants)
+sys.modules[isa.__name__ + ".constants"] = choices
+setattr(isa, "constants", choices)
 
 # The vendor's package gives Python's logging a level above all.
 logging.addLevelName(logging.CRITICAL + 10, "OFF")

@@ -9,7 +9,7 @@ from collections.abc import Callable as _Callable, Sequence as _Sequence
 from typing import TYPE_CHECKING, Any as _Any
 
 from nki import (_core, arithmetic as _arithmetic, constants as _constants, dtypes as _dtypes, isa as _isa,
-                 masks as _masks, moves as _moves, products as _products, reductions as _reductions,
+                 masks as _masks, moves as _moves, names as _names, products as _products, reductions as _reductions,
                  tiles as _tiles)
 from nki._numpy import np as _np
 from nki.constants import (dge_mode, dma_engine, engine, matmul_perf_mode, nc_version, oob_mode,  # noqa: F401
@@ -34,7 +34,7 @@ def _elementwise(name: str, operands: _Sequence[str]) -> _Callable[..., _Any]:
     def instruction(*args: _Any, dst: _Any = None, dtype: _Format | None = None, mask: _Mask | None = None,
                     **options: _Any) -> _Any:
         if dst is not None:
-            return function(dst, *args, **options)
+            return _onto(dst, mask, lambda to: function(to, *args, **options))
         given = dict(zip(operands, args), **options)
         first = next(given[k] for k in _FIRST if k in given)
         shape = tuple(first.shape)
@@ -117,7 +117,7 @@ def tensor_reduce(op: _Op, data: _Tensor, axis: int | _Sequence[int], mask: _Mas
                   **_: _Any) -> _Any:
     """data reduced along free axes."""
     if dst is not None:
-        return _isa.tensor_reduce(dst, op, data, axis, negate, keepdims)
+        return _onto(dst, mask, lambda to: _isa.tensor_reduce(to, op, data, axis, negate, keepdims))
     return _reductions.reduced(_named(op), data, axis, mask, dtype, keepdims, negate)
 
 
@@ -135,7 +135,7 @@ def nc_matmul(stationary: _Any = None, moving: _Any = None, *more: _Any, dst: _A
     options.update(is_stationary_onezero=is_stationary_onezero, is_moving_onezero=is_moving_onezero)
     if dst is not None or more:
         dst, stationary, moving = (dst, stationary, moving) if not more else (stationary, moving, more[0])
-        return _isa.nc_matmul(dst, stationary, moving, is_transpose=is_transpose, **options)
+        return _onto(dst, mask, lambda to: _isa.nc_matmul(to, stationary, moving, is_transpose=is_transpose, **options))
     if is_transpose and _isa.get_nc_version() != nc_version.gen2:
         return _turned(stationary, moving, mask, options)
     if mask is not None:
@@ -182,7 +182,7 @@ def nc_transpose(data: _Any = None, *more: _Any, dst: _Any = None, mask: _Mask |
     """data turned: in PSUM by the Tensor engine, in SBUF by the Vector engine."""
     if dst is not None or more:
         dst, data = (dst, data) if not more else (data, more[0])
-        return _isa.nc_transpose(dst, data, engine)
+        return _onto(dst, mask, lambda to: _isa.nc_transpose(to, data, engine))
     if engine == vector_engine or (max(data.shape[0], _products.free(data)) <= 32 and engine != tensor_engine):
         shape = (_products.free(data), data.shape[0])
         turned = None if mask is None else _masks.bools(mask, data.shape).reshape(shape[::-1]).T
@@ -198,7 +198,7 @@ def memset(shape: _Any, value: _Number = 0, dtype: _Format = "float32", mask: _M
            engine: _constants.engine = engine.unknown, dst: _Any = None, **_: _Any) -> _Any:
     """A tile full of one number."""
     if isinstance(shape, _Tensor) or dst is not None:
-        return _isa.memset(dst if dst is not None else shape, value)
+        return _onto(dst if dst is not None else shape, mask, lambda to: _isa.memset(to, value))
     return _moves.full(shape, value, dtype, mask)
 
 
@@ -311,23 +311,37 @@ def nc_find_index8(data: _Tensor, vals: _Tensor, mask: _Mask | None = None, dtyp
                          box=_whole_box(_rows(mask, data, 8), (data.shape[0], 8)))
 
 
-def nc_match_replace8(data: _Tensor, vals: _Tensor, imm: _Number, mask: _Mask | None = None,
-                      dtype: _Format | None = None, **_: _Any) -> _Tensor:
-    """data with the first place of each replaced."""
+def nc_match_replace8(data: _Tensor, vals: _Tensor, imm: _Number, dst_idx: _Tensor | None = None,
+                      mask: _Mask | None = None, dtype: _Format | None = None, **_: _Any) -> _Tensor:
+    """data with the first place of each replaced; dst_idx: where they stood."""
     found = _searched(data, mask, float("nan"))
-    return _result(data.shape, dtype or data.dtype, lambda dst: _isa.nc_match_replace8(dst, found, vals, imm),
-                         box=_whole_box(mask, data.shape))
+
+    def emit(dst: _Tensor) -> None:
+        if dst_idx is None:
+            _isa.nc_match_replace8(dst, found, vals, imm)
+        else:
+            _onto(dst_idx, _rows(mask, data, 8), lambda to: _isa.nc_match_replace8(dst, found, vals, imm, to))
+    return _result(data.shape, dtype or data.dtype, emit, box=_whole_box(mask, data.shape))
 
 
-def _onto(dst: _Tensor, mask: _Mask, run: _Callable[[_Tensor], _Any]) -> None:
+def _onto(dst: _Tensor, mask: _Mask, run: _Callable[[_Tensor], _Any]) -> _Any:
     """run(dst), of a mask's elements alone: through a tile."""
     box = _box_of(mask, tuple(dst.shape))
     if box is None:
-        run(dst)
-    elif not box.empty:
+        return run(dst)
+    if not box.empty:
         made = _tiles.tile(dst.shape, dst.dtype)
         run(made)
         _masks.copy_inside(dst, made, box.full)
+
+
+def tensor_scalar_cumulative(src: _Tensor, dst: _Tensor, op0: _Op, op1: _Op, imm0: _Operand,
+                             imm1: _Operand | None = None,
+                             reduce_cmd: _constants.reduce_cmd = reduce_cmd.reset_reduce, mask: _Mask | None = None,
+                             **_: _Any) -> None:
+    """dst[i] = (src[i] op0 imm0) op1 what came before: imm1, if reduce_cmd loads it."""
+    begins = imm1 if reduce_cmd == _constants.reduce_cmd.load_reduce else None
+    return _onto(dst, mask, lambda to: _isa.tensor_scalar_cumulative(to, src, op0, op1, imm0, begins, reduce_cmd))
 
 
 def nc_stream_shuffle(src: _Tensor, dst: _Tensor, shuffle_mask: _Sequence[int], mask: _Mask | None = None,
@@ -383,7 +397,7 @@ def dma_transpose(src: _Any = None, *more: _Any, dst: _Any = None, axes: _Sequen
     """src with its axes turned round, in a new tile."""
     if dst is not None or more:
         dst, src = (dst, src) if not more else (src, more[0])
-        return _isa.dma_transpose(dst, src, axes)
+        return _onto(dst, mask, lambda to: _isa.dma_transpose(to, src, axes))
     order = tuple(axes) if axes is not None else tuple(range(src.ndim))[::-1]
     shape = tuple(src.shape[a] for a in order)
     box = None if mask is None else _whole_box(_masks.bools(mask, src.shape).transpose(order), shape)
@@ -405,13 +419,17 @@ def local_gather(src_buffer: _Tensor, index: _Tensor, num_elem_per_idx: int = 1,
         dst, src_buffer, index, num_elem_per_idx, num_valid_indices), box=_whole_box(mask, shape))
 
 
-def dma_copy(dst: _Side, src: _Side, mask: _Mask | None = None, **options: _Any) -> _Any:
-    """dst = src."""
-    known = {k: v for k, v in options.items() if k in ("oob_mode", "dge_mode", "priority")}
+def dma_copy(dst: _Side, src: _Side, mask: _Mask | None = None, dst_rmw_op: _Op | None = None,
+             oob_mode: _constants.oob_mode = oob_mode.error, unique_indices: bool = True, **_: _Any) -> _Any:
+    """dst = src, or dst op= src."""
+    if dst_rmw_op is not None:
+        return _moves.atomic_rmw(dst, src, dst_rmw_op, mask, oob_mode=oob_mode, unique_indices=unique_indices)
     if mask is None:
-        return _isa.dma_copy(dst, src, **known)
-    known.pop("oob_mode", None)
-    return _moves.move_inside(dst, src, _box_of(mask, tuple(dst.shape)), **known)
+        return _isa.dma_copy(dst, src, oob_mode=oob_mode)
+    return _moves.move_inside(dst, src, _box_of(mask, tuple(dst.shape)))
 
 
 dma_start = dma_copy
+
+
+_names.strict(globals())
