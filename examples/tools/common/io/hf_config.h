@@ -37,6 +37,7 @@
 #include "hf/encoders.h"
 #include "hf/keys.h"
 #include "hf/pairs.h"
+#include "hf/peculiar.h"
 #include "hf/quantised.h"
 #include "hf/recommenders.h"
 
@@ -52,8 +53,9 @@ typedef struct hf_config {
 /* Of a model that is two the one that is meant; zero is all of it. */
 typedef struct hf_ask {
     hf_part part;
-    int64_t positions; /* of an encoder, that its decoder looks at; 0 = what the file says */
-    bool decodes;      /* an encoder is not meant */
+    int64_t positions;   /* of an encoder, that its decoder looks at; 0 = what the file says */
+    bool decodes;        /* an encoder is not meant */
+    const cJSON *beside; /* what a file beside it says of its formats; NULL = nothing */
 } hf_ask;
 
 /* ---- a whole file ---- */
@@ -69,9 +71,11 @@ HF_FN const hf_family *hf_family_named(const char *name)
 /* The part that describes the language model, unless its towers have plans of their own. */
 HF_FN void hf_find_text(hf_reader *r)
 {
+    static const char *const part[] = { "text_config", "llm_config", "language_config" };
     io_json text;
-    const cJSON *inner = hf_field(r, "text_config", &text),
-                *type = cJSON_GetObjectItemCaseSensitive(r->root, "model_type");
+    const cJSON *inner = NULL, *type = cJSON_GetObjectItemCaseSensitive(r->root, "model_type");
+    for (unsigned i = 0; i < sizeof part / sizeof part[0] && !cJSON_IsObject(inner); i++)
+        inner = hf_field(r, part[i], &text);
     const hf_family *outer = cJSON_IsString(type) ? hf_family_named(type->valuestring) : NULL;
     if (!cJSON_IsObject(inner) || (outer && outer->flags & HF_TOWERS)) return;
     r->root = inner;
@@ -82,7 +86,7 @@ HF_FN void hf_find_text(hf_reader *r)
 /* qwen3_vl and qwen3_vl_moe stand for their texts, too. */
 HF_FN bool hf_find_family(hf_reader *r)
 {
-    char known[460] = "", texts[80];
+    char known[1100] = "", texts[80];
     size_t used = 0;
     io_json text;
     hf_find_text(r);
@@ -126,6 +130,7 @@ HF_FN void hf_read_transformer(hf_reader *r, trn_model *m)
     hf_read_sizes(r, m);
     hf_read_biases(r, m);
     hf_read_latent(r, m);
+    hf_read_peculiar(r, m);
     if (!r->why[0]) hf_read_experts(r, m);
     if (!r->why[0]) hf_read_window(r, m);
     if (!r->why[0]) hf_read_linear(r, m);
@@ -178,6 +183,7 @@ HF_FN bool hf_parse(const char *text, size_t size, const char *name, const hf_as
         r.part = ask->part;
         r.positions = ask->positions;
         r.decodes = ask->decodes;
+        r.beside = ask->beside;
     }
     if (size > HF_MAX_FILE) return hf_fail(&r, "it has %zu bytes, more than any configuration", size);
     errno = 0;
@@ -205,27 +211,60 @@ HF_FN bool hf_config_parse_all(const char *text, size_t size, const char *name, 
     return hf_parse(text, size, name, ask, &all->model, all, why);
 }
 
+/* A whole file in memory that the caller frees; NULL with *trouble, 0 where there is no memory. */
+HF_FN char *hf_text_of(FILE *stream, size_t *size, int *trouble)
+{
+    char *text = (char *)malloc(HF_MAX_FILE + 1);
+    errno = 0;
+    *size = text ? fread(text, 1, HF_MAX_FILE + 1, stream) : 0;
+    *trouble = ferror(stream) ? errno : 0;
+    if (!*trouble) return text;
+    free(text);
+    return NULL;
+}
+
+/* modelopt's older files keep the formats in a file beside config.json: its tree, or NULL. */
+HF_FN cJSON *hf_tree_beside(const char *path)
+{
+    static const char own[] = "config.json", other[] = "hf_quant_config.json";
+    const size_t n = strlen(path), folder = n - (sizeof own - 1);
+    char name[4096];
+    int trouble, line;
+    size_t size;
+    if (n < sizeof own - 1 || strcmp(path + folder, own) != 0 || (folder && path[folder - 1] != '/')) return NULL;
+    if (folder + sizeof other > sizeof name) return NULL;
+    memcpy(name, path, folder);
+    memcpy(name + folder, other, sizeof other);
+    FILE *stream = fopen(name, "rb");
+    if (!stream) return NULL;
+    char *text = hf_text_of(stream, &size, &trouble);
+    fclose(stream);
+    cJSON *tree = text && size <= HF_MAX_FILE ? io_json_tree(text, size, &line) : NULL;
+    free(text);
+    return tree;
+}
+
 HF_FN bool hf_read_file(const char *path, const hf_ask *ask, trn_model *model, hf_config *all, char *why)
 {
     const bool standard = strcmp(path, "-") == 0;
     hf_reader r = { .name = path, .text = io_json_start("", 0), .why = why };
+    hf_ask asked = { HF_WHOLE, 0, false, NULL };
+    int trouble;
+    size_t size;
     why[0] = 0;
     memset(model, 0, sizeof *model);
     if (!io_reading(path, why)) return false;
     FILE *stream = standard ? stdin : fopen(path, "rb");
     if (!stream) return hf_fail(&r, "it cannot be opened (%s)", strerror(errno));
-    char *text = (char *)malloc(HF_MAX_FILE + 1);
-    errno = 0;
-    const size_t size = text ? fread(text, 1, HF_MAX_FILE + 1, stream) : 0;
-    const int trouble = ferror(stream) ? errno : 0;
+    char *text = hf_text_of(stream, &size, &trouble);
     if (!standard) fclose(stream);
-    bool ok = false;
-    if (!text)
-        hf_fail(&r, "there is not enough memory to read it");
-    else if (trouble)
-        hf_fail(&r, "it cannot be read (%s)", strerror(trouble));
-    else
-        ok = hf_parse(text, size, path, ask, model, all, why);
+    if (trouble) return hf_fail(&r, "it cannot be read (%s)", strerror(trouble));
+    if (!text) return hf_fail(&r, "there is not enough memory to read it");
+    cJSON *beside = standard || !all ? NULL : hf_tree_beside(path);
+    if (ask) asked = *ask;
+    asked.beside = cJSON_GetObjectItemCaseSensitive(beside, "quantization");
+    const bool ok = hf_parse(text, size, path, &asked, model, all, why);
+    cJSON_Delete(beside);
     free(text);
     return ok;
 }
