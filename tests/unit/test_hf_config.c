@@ -208,6 +208,28 @@ static void left_out(void **state)
     assert_string_equal(why, "config.json: it has no 'hidden_size', which llama needs");
 }
 
+/* What is not planned is told in one short sentence, which leads to the list of what is. */
+static void listed(void **state)
+{
+    (void)state;
+    static char page[1 << 16];
+    static hf_config all;
+    const hf_family *family;
+    char why[HF_WHY], name[80];
+    FILE *file = fopen(TRN_SOURCE_DIR "/examples/tools/shardplan/README.md", "rb");
+    assert_non_null(file);
+    page[fread(page, 1, sizeof page - 1, file)] = '\0';
+    fclose(file);
+    for (int i = 0; (family = hf_family_at(i)) != NULL; i++) {
+        snprintf(name, sizeof name, "`%s`", family->type);
+        if (!strstr(page, name)) fail_msg("README.md of shardplan does not name %s", family->type);
+    }
+    assert_false(load("{\"model_type\": \"gemma99\"}", &all, why));
+    assert_non_null(strstr(why, "(shardplan's README); near it are gemma, gemma2, gemma3_text"));
+    assert_false(load("{\"model_type\": \"zz\"}", &all, why));
+    assert_string_equal(why + strlen(why) - 20, "(shardplan's README)");
+}
+
 /* Of two ways to say one thing; what says nothing of sizes. */
 static void passed_over(void **state)
 {
@@ -400,6 +422,7 @@ int main(void)
         cmocka_unit_test(families),
         cmocka_unit_test(windows),
         cmocka_unit_test(left_out),
+        cmocka_unit_test(listed),
         cmocka_unit_test(passed_over),
         cmocka_unit_test(refused),
         cmocka_unit_test(formats),

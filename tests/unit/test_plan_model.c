@@ -796,7 +796,7 @@ static void bad_configurations(void **state)
         { "[]", "it is not a JSON object" },
         { "{}", "it has no 'model_type'" },
         { "{\"model_type\": 3}", "its 'model_type' is not a name" },
-        { "{\"model_type\": \"mamba\"}", "its 'model_type' is 'mamba'; known are llama, granite" },
+        { "{\"model_type\": \"mamba\"}", "its 'model_type' is 'mamba', which is not one of the" },
         { "{\"model_type\": \"llama\"}", "it has no 'num_hidden_layers', which llama needs" },
         { "{\"model_type\": \"gpt2\"}", "it has no 'n_layer', which gpt2 needs" },
         { "{" SIZES "}", "it has no 'vocab_size', which llama needs" },

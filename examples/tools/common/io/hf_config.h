@@ -83,11 +83,26 @@ HF_FN void hf_find_text(hf_reader *r)
     if (r->seen) memset(r->seen, 0, HF_KEYS * sizeof *r->seen);
 }
 
+/* Too many are known to name them all: those that begin as this one does. */
+HF_FN bool hf_fail_type(hf_reader *r, const char *field, const char *type)
+{
+    char alike[200] = "";
+    const hf_family *f;
+    const size_t n = strlen(type) < 3 ? strlen(type) : 3;
+    size_t used = 0;
+    int count = 0;
+    for (; (f = hf_family_at(count)) != NULL; count++)
+        if (n && strncmp(f->type, type, n) == 0 && used < sizeof alike)
+            used += (size_t)snprintf(alike + used, sizeof alike - used, "%s%s", used ? ", " : "", f->type);
+    r->family = NULL;
+    return hf_fail(r, "its '%s' is '%.64s', which is not one of the %d that are planned (shardplan's README)%s%s",
+                   field, type, count, used ? "; near it are " : "", alike);
+}
+
 /* qwen3_vl and qwen3_vl_moe stand for their texts, too. */
 HF_FN bool hf_find_family(hf_reader *r)
 {
-    char known[1100] = "", texts[80];
-    size_t used = 0;
+    char texts[80];
     io_json text;
     hf_find_text(r);
     const bool diffusers = !cJSON_HasObjectItem(r->root, "model_type") && cJSON_HasObjectItem(r->root, "_class_name");
@@ -99,10 +114,7 @@ HF_FN bool hf_find_family(hf_reader *r)
     r->family = hf_family_named(type->valuestring);
     if (!r->family) r->family = hf_family_named(texts);
     if (r->family) return true;
-    for (int i = 0; (r->family = hf_family_at(i)) != NULL; i++)
-        used += (size_t)snprintf(known + used, used < sizeof known ? sizeof known - used : 0, "%s%s", i ? ", " : "",
-                                 r->family->type);
-    return hf_fail(r, "its '%s' is '%.64s'; known are %s", field, type->valuestring, known);
+    return hf_fail_type(r, field, type->valuestring);
 }
 
 /* models/llama-3-8b.json is llama-3-8b, llama-3-8b/config.json too. */

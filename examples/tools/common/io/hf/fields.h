@@ -13,7 +13,7 @@
 
 /* ---- fields ---- */
 
-enum { HF_WHY = 1536, HF_KEYS = 512, HF_NOTES = 16, HF_NOTE = 400 };
+enum { HF_WHY = 512, HF_KEYS = 512, HF_NOTES = 16, HF_NOTE = 400 };
 
 /* What a reader of the report must know: what was not counted, and which fields say nothing of sizes or times. */
 typedef struct hf_notes {
