@@ -328,6 +328,13 @@ static void formats(void **state)
         { MOE "{\"quant_method\": \"gptq\", \"bits\": 4, \"group_size\": -1, \"dynamic\": {\"-:.*self_attn.*\": {}}}}",
           { 16, 4, 4 } },
         { MOE "{\"quant_method\": \"bitsandbytes\", \"load_in_8bit\": true}}", { 8, 8, 8 } },
+        /* modules by their names, or by that of what is around them */
+        { MOE "{\"quant_method\": \"modelopt\", \"quant_algo\": \"MIXED_PRECISION\", \"quantized_layers\": {"
+              "\"model.language_model.layers.2.self_attn.q_proj\": {\"quant_algo\": \"FP8\"}, "
+              "\"model.layers.0.mlp\": {\"quant_algo\": \"W4A16_NVFP4\", \"group_size\": 16}, "
+              "\"model.layers.3.mlp.experts\": {\"quant_algo\": \"NVFP4\"}}}}",
+          { 16 - 8 * (64.0 * 64) / (8 * (64.0 * 64 * 2 + 2 * 64 * 16)),
+            16 - 11.5 * (3 * 64.0 * 96) / (2 * 3 * 64.0 * 96 + 6 * 3 * 64.0 * 16), 16 - 11.5 / 6 } },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
         static hf_config all;
@@ -355,7 +362,10 @@ static void bad_formats(void **state)
         { "{\"quant_method\": \"fp8\", \"ignore\": \"lm_head\"}", "has a 'ignore' that is no list of names" },
         { "{\"quant_method\": \"modelopt\", \"quant_algo\": \"NVFP4\", \"group_size\": 0}",
           "has a 'group_size' that is" },
-        { "{\"quant_method\": \"modelopt\", \"quant_algo\": \"MIXED_PRECISION\"}", "is modelopt's 'MIXED_PRECISION'" },
+        { "{\"quant_method\": \"modelopt\", \"quant_algo\": \"MIXED_PRECISION\"}", "and has no 'quantized_layers'" },
+        { "{\"quant_method\": \"modelopt\", \"quant_algo\": \"MIXED_PRECISION\", \"quantized_layers\": {"
+          "\"model.layers.0.self_attn\": {\"quant_algo\": \"FP8\"}, \"model.layers.1\": {\"quant_algo\": \"NVFP4\"}}}",
+          "has matrices of one kind in two formats" },
         { "{\"quant_method\": \"bitsandbytes\", \"load_in_4bit\": \"true\"}", "that is neither true nor false" },
         { "{\"quant_method\": \"bitsandbytes\"}", "with neither of 'load_in_4bit' and 'load_in_8bit'" },
         { "{\"quant_method\": \"gptq\", \"bits\": 4, \"dynamic\": {\"+:.*mlp.*\": {\"bits\": 8}}}",

@@ -404,13 +404,16 @@ typedef struct hf_matrix {
 enum { HF_FULL_LAYERS, HF_LINEAR_LAYERS, HF_DENSE_LAYERS, HF_SPARSE_LAYERS };
 
 /* Where the layers of a language model stand, alone or beside a tower. */
+enum { HF_PLACES = 3 };
+static const char *const hf_place[HF_PLACES] = { "model.layers", "language_model.model.layers",
+                                                 "model.language_model.layers" };
+
 HF_FN bool hf_is_excluded(const hf_excluded *all, int64_t layer, const hf_matrix *matrix)
 {
-    static const char *const place[] = { "model.layers", "language_model.model.layers", "model.language_model.layers" };
     char name[160];
-    for (unsigned k = 0; k < sizeof place / sizeof place[0]; k++)
+    for (int k = 0; k < HF_PLACES; k++)
         for (unsigned n = 0; n < sizeof matrix->name / sizeof matrix->name[0] && matrix->name[n]; n++) {
-            snprintf(name, sizeof name, "%s.%lld.%s", place[k], (long long)layer, matrix->name[n]);
+            snprintf(name, sizeof name, "%s.%lld.%s", hf_place[k], (long long)layer, matrix->name[n]);
             for (int i = 0; i < all->count; i++)
                 if (hf_pattern_fits(&all->pattern[i], name)) return true;
         }
@@ -438,8 +441,10 @@ HF_FN bool hf_matrix_is_in(const hf_reader *r, const trn_model *m, const hf_matr
     return hf_layer_is_linear(r, m, layer) == (matrix->layers == HF_LINEAR_LAYERS);
 }
 
-/* The share of each kind's elements that is excluded. */
-HF_FN void hf_shares(const hf_reader *r, const hf_excluded *all, const trn_model *m, double share[HF_KINDS])
+enum { HF_MATRICES = 24 };
+
+/* Those of a layer; returns how many there are. */
+HF_FN int hf_matrices(const trn_model *m, hf_matrix out[HF_MATRICES])
 {
     const double h = (double)m->hidden, heads = (double)m->heads, kv = m->kv_heads ? (double)m->kv_heads : heads;
     const double size = m->head_dim ? (double)m->head_dim : heads > 0 ? h / heads : 0;
@@ -474,15 +479,90 @@ HF_FN void hf_shares(const hf_reader *r, const hf_excluded *all, const trn_model
           { "mlp.experts.0.gate_proj", "block_sparse_moe.experts.0.w1", "feed_forward.experts.0.gate_proj" },
           sparse },
     };
+    memcpy(out, row, sizeof row);
+    return (int)(sizeof row / sizeof row[0]);
+}
+
+/* The share of each kind's elements that is excluded. */
+HF_FN void hf_shares(const hf_reader *r, const hf_excluded *all, const trn_model *m, double share[HF_KINDS])
+{
+    hf_matrix row[HF_MATRICES];
+    const int rows = hf_matrices(m, row);
     double out[HF_KINDS] = { 0 }, of[HF_KINDS] = { 0 };
     for (int64_t l = 0; l < m->layers; l++)
-        for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        for (int i = 0; i < rows; i++) {
             if (row[i].elements <= 0 || !hf_matrix_is_in(r, m, &row[i], l)) continue;
             of[row[i].kind] += row[i].elements;
             if (hf_is_excluded(all, l, &row[i])) out[row[i].kind] += row[i].elements;
         }
     for (int k = 0; k < HF_KINDS; k++) share[k] = of[k] > 0 ? out[k] / of[k] : 0;
     share[HF_HEAD] = 1; /* embeddings never are, and the head is only where a file says so */
+}
+
+/* ---- formats of their own ---- */
+
+/* What the list says of a module, or of the nearest one around it; NULL: nothing. */
+HF_FN const cJSON *hf_module_of(const cJSON *list, char *name)
+{
+    for (;;) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(list, name);
+        char *dot = strrchr(name, '.');
+        if (item || !dot) return item;
+        *dot = 0;
+    }
+}
+
+HF_FN const cJSON *hf_module_of_matrix(const cJSON *list, int64_t layer, const hf_matrix *matrix)
+{
+    char name[160];
+    const cJSON *item = NULL;
+    for (int k = 0; k < HF_PLACES && !item; k++)
+        for (unsigned n = 0; n < sizeof matrix->name / sizeof matrix->name[0] && matrix->name[n] && !item; n++) {
+            snprintf(name, sizeof name, "%s.%lld.%s", hf_place[k], (long long)layer, matrix->name[n]);
+            item = hf_module_of(list, name);
+        }
+    return item;
+}
+
+typedef struct hf_mixed {
+    double bits, elements;
+    trn_format format; /* of those that are quantised */
+} hf_mixed;
+
+HF_FN bool hf_mix(hf_reader *r, const cJSON *item, double elements, hf_mixed *of)
+{
+    hf_scheme s = { TRN_FORMAT_UNSET, HF_PLAIN_BITS, false };
+    if (item && !hf_scheme_of_modelopt(r, item, &s)) return false;
+    if (item && of->format && of->format != s.format)
+        return hf_fail(r, "its 'quantization_config' has matrices of one kind in two formats, and one is planned");
+    if (item) of->format = s.format;
+    of->bits += elements * s.bits;
+    of->elements += elements;
+    return true;
+}
+
+/* modelopt's MIXED_PRECISION: modules by their names, and all others are as they were. */
+HF_FN bool hf_read_mixed(hf_reader *r, const cJSON *q, const trn_model *m, hf_quantised *out)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(q, "quantized_layers");
+    hf_matrix row[HF_MATRICES];
+    const int rows = hf_matrices(m, row);
+    hf_mixed of[HF_KINDS] = { { 0, 0, TRN_FORMAT_UNSET } };
+    if (!cJSON_IsObject(list))
+        return hf_fail(r, "its 'quantization_config' is of MIXED_PRECISION, and has no 'quantized_layers'");
+    for (int64_t l = 0; l < m->layers; l++)
+        for (int i = 0; i < rows; i++)
+            if (row[i].elements > 0 && hf_matrix_is_in(r, m, &row[i], l) &&
+                !hf_mix(r, hf_module_of_matrix(list, l, &row[i]), row[i].elements, &of[row[i].kind]))
+                return false;
+    const cJSON *last = cJSON_GetObjectItemCaseSensitive(list, "lm_head");
+    if (!hf_mix(r, last ? last : cJSON_GetObjectItemCaseSensitive(list, "language_model.lm_head"), 1, &of[HF_HEAD]))
+        return false;
+    out->any = true;
+    for (int k = 0; k < HF_KINDS; k++)
+        out->kind[k] = (hf_stored){ of[k].format ? of[k].format : TRN_BF16,
+                                    of[k].elements > 0 ? of[k].bits / of[k].elements : HF_PLAIN_BITS };
+    return true;
 }
 
 /* ---- all of it ---- */
@@ -528,6 +608,8 @@ HF_FN bool hf_read_scheme(hf_reader *r, const cJSON *q, const trn_model *m, hf_q
     hf_scheme s = { TRN_FORMAT_UNSET, 0, false };
     double share[HF_KINDS] = { 0 };
     if (!cJSON_IsObject(q)) return hf_fail(r, "its 'quantization_config' is not an object");
+    if (strcmp(hf_inner_text(q, "quant_algo"), "MIXED_PRECISION") == 0)
+        return hf_read_mixed(r, q, m, out) && hf_read_kv_scheme(r, q, out);
     hf_excluded *all = (hf_excluded *)calloc(1, sizeof *all);
     if (!all) return hf_fail(r, "there is not enough memory to read it");
     bool ok = hf_scheme_of(r, q, &s) && hf_read_kv_scheme(r, q, out);
