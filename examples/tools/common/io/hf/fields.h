@@ -104,7 +104,7 @@ HF_FN int64_t hf_number(hf_reader *r, const char *usually, int64_t low, int64_t 
     const char *field = hf_own_name(r, usually);
     const cJSON *item = hf_field(r, field, &digits);
     if (!item) {
-        const long usual = hf_usual(r->family->type, usually, r->file != r->root);
+        const long usual = hf_usual(r->family->type, usually, r->file && r->file != r->root);
         if (usual && !cJSON_GetObjectItemCaseSensitive(r->root, field)) { /* null is an answer, too */
             hf_note(r, "the file has no '%s': %ld, as %s's class has it", field, usual, r->family->type);
             return usual;
