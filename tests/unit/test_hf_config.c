@@ -159,6 +159,10 @@ static void families(void **state)
 #define SIZES "\"num_hidden_layers\": 8, \"hidden_size\": 64, \"num_attention_heads\": 8, \"vocab_size\": 32"
 #define DENSE SIZES ", \"intermediate_size\": 96"
 
+#define INDEXED                                                                                                        \
+    "{\"model_type\": \"glm_moe_dsa\", \"q_lora_rank\": 8, \"kv_lora_rank\": 8, \"qk_nope_head_dim\": 8, "             \
+    "\"qk_rope_head_dim\": 8, \"v_head_dim\": 8, \"index_n_heads\": 2, \"index_head_dim\": 8, \"index_topk\": 4, " DENSE
+
 /* Windows: whose, how wide, in how many layers. */
 static void windows(void **state)
 {
@@ -240,6 +244,7 @@ static void passed_over(void **state)
               "\"chunk_size_feed_forward\": 4, \"_attn_implementation_autoset\": true, \"num_return_sequences\": 1}",
               &all);
     must_load("{\"model_type\": \"mixtral\", " DENSE ", \"moe_frequency\": 1}", &all);
+    must_load(INDEXED ", \"indexer_types\": [\"full\", \"full\"]}", &all);
     must_load("{\"model_type\": \"internvl_chat\", \"llm_config\": {\"model_type\": \"llama\", " DENSE "}}", &all);
 }
 
@@ -265,6 +270,7 @@ static void refused(void **state)
           "its 'mlp_type' is 'gated': only 'default' is counted" },
         { "{\"model_type\": \"dbrx\", \"n_layers\": 2, \"d_model\": 8, \"n_heads\": 2, \"vocab_size\": 9}",
           "it has no 'attn_config' or no 'ffn_config', which dbrx needs" },
+        { INDEXED ", \"indexer_types\": [\"full\", \"shared\"]}", "its 'indexer_types' has others than 'full'" },
         { "{\"model_type\": \"mixtral\", " DENSE ", \"moe_frequency\": 2}", "its 'moe_frequency' may change sizes" },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {

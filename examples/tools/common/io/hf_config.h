@@ -13,8 +13,9 @@
  * DOES: the families of hf/families.h, by model_type: decoders; encoders, with the head that "architectures" names; one
  *     half of a model that is two (t5, whisper, clip); diffusers' DiT; a recommender in the words of torchrec's DLRM,
  *     for which there is no configuration of transformers (model_type dlrm: our name); a text_config inside a
- *     multi-modal configuration; quantization_config, as bits of an element; every failure is one sentence that names
- *     the file, the field and what is wrong with it. The text is what Python's json reads.
+ *     multi-modal configuration; quantization_config, or hf_quant_config.json beside it, as bits of an element; each
+ *     failure is one sentence that names the file, the field and what is wrong with it. The text is what Python's json
+ *     reads.
  * DOES NOT: guess an architecture that it does not know, read weights, or count multi-token prediction heads and the
  *     vision towers of language models. hf_config_load says so in a note, and refuses fields that may change sizes or
  *     times and are not known.

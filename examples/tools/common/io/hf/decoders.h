@@ -80,6 +80,17 @@ HF_FN void hf_read_biases(hf_reader *r, trn_model *m)
     m->norms = r->family->norms;
 }
 
+/* GLM-5.2 lets layers use the positions that one before them chose. */
+HF_FN void hf_check_indexers(hf_reader *r)
+{
+    io_json text;
+    const cJSON *types = hf_field(r, "indexer_types", &text), *item;
+    cJSON_ArrayForEach(item, types)
+        if (!cJSON_IsString(item) || strcmp(item->valuestring, "full") != 0)
+            hf_fail(r, "its 'indexer_types' has others than 'full': layers without an indexer of their own are not "
+                       "planned");
+}
+
 HF_FN void hf_read_latent(hf_reader *r, trn_model *m)
 {
     if (!hf_has(r, HF_LATENT)) return;
@@ -90,6 +101,7 @@ HF_FN void hf_read_latent(hf_reader *r, trn_model *m)
     m->v_dim = hf_number(r, "v_head_dim", 1, 1 << 14, HF_NEEDED);
     m->kv_heads = 0;
     if (!hf_has(r, HF_INDEXED)) return;
+    hf_check_indexers(r);
     m->index_heads = hf_number(r, "index_n_heads", 1, 1 << 14, HF_NEEDED);
     m->index_dim = hf_number(r, "index_head_dim", 1, 1 << 14, HF_NEEDED);
     m->index_most = hf_number(r, "index_topk", 1, INT64_C(1) << 32, HF_NEEDED);
