@@ -35,6 +35,9 @@ works collective -b 1G -e 1G --calibration mine --csv mine.csv
 more 1.3 "$(one expected_us usual.csv)" "$(one expected_us mine.csv)" ||
     fail "--calibration changes nothing: $(cat usual.csv mine.csv)"
 cp mine.csv before.csv
+{ printf '\357\273\277'; sed 's/$/\r/' mine; } >marked # as an editor of Windows keeps it
+works collective -b 1G -e 1G --calibration marked --csv marked.csv
+cmp -s mine.csv marked.csv || fail "a mark and other ends of lines change a calibration: $(cat marked.csv)"
 printf 'hbm = 0.2\nhbn = 0.4\n' >wrong
 refuses '--calibration wrong: line 2: "hbn" is no field of a calibration' collective --calibration wrong
 printf 'hbm = 20\n' >wrong
@@ -128,6 +131,14 @@ echo "{\"time_to_first_token\": {\"unit\": \"ms\", \"avg\": $ttft},
     \"inter_token_latency\": {\"avg\": 1, \"p50\": $tpot},
     \"input_config\": {\"loadgen\": {\"concurrency\": 16}}, \"input_sequence_length\": {\"avg\": 1000},
     \"output_sequence_length\": {\"avg\": 250}}" >genai.json
+for kept in vllm16.json genai.csv; do # as a spreadsheet or an editor of Windows keeps it
+    works $serve --batch 16 --calibrate $kept
+    cp out plain.out
+    mkdir -p marked.d
+    { printf '\357\273\277'; sed 's/$/\r/' $kept; } >marked.d/$kept
+    (cd marked.d && works $serve --batch 16 --calibrate $kept && cmp -s out ../plain.out) ||
+        fail "a mark before $kept changes what it says"
+done
 works $serve --batch 16 --calibrate vllm1.json --calibrate vllm16.json --calibrate genai.csv --calibrate genai.json
 [ "$(awk '/^  (vllm|genai).*token/ { if ($NF < 0.97 || $NF > 1.03) exit; n++ } END { print n }' out)" = 8 ] ||
     fail "not eight rows within 3 % after the fit: $(cat out)"

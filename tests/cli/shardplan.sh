@@ -239,6 +239,9 @@ grep -q '<h3>Roofline</h3>' page.html && grep -q 'four of five' page.html || fai
 works "$small" --system trn2.48xlarge --top 1 --csv system.csv
 works "$small" --topology "$topologies/trn2.48xlarge.txt" --top 1 --csv file.csv
 cmp -s system.csv file.csv || fail "the file of a preset, other plans"
+{ printf '\357\273\277'; sed 's/$/\r/' "$topologies/trn2.48xlarge.txt"; } >marked.txt # as an editor of Windows keeps it
+works "$small" --topology marked.txt --top 1 --csv marked.csv
+cmp -s file.csv marked.csv || fail "a mark and other ends of lines change a topology"
 works "$small" --topology "$topologies/trn2.48xlarge.txt" --slow "link 0->1 0.1" --top 1 --csv slow.csv
 cmp -s slow.csv file.csv && fail "a slow link, the same plans"
 sed 's/^system = .*//' "$topologies/trn2.48xlarge.txt" >custom.txt

@@ -95,6 +95,13 @@ static bool try_file(const char *file, size_t size)
     } else {
         assert(strncmp(why, "fuzz.json: ", 11) == 0 && strlen(why) > 16 && m.layers == 0);
     }
+    static hf_config all;
+    if (hf_config_parse_all(copy, size, "fuzz.json", NULL, &all, why)) {
+        assert(ok);
+        for (int k = 0; k < HF_KINDS && all.quantised.any; k++)
+            assert(all.quantised.kind[k].bits >= 1 && all.quantised.kind[k].bits <= 40);
+    } else
+        assert(strncmp(why, "fuzz.json: ", 11) == 0 && strlen(why) > 16);
     free(copy);
     return ok;
 }
@@ -164,9 +171,24 @@ static const char *const numbers[] = { "num_hidden_layers",
                                        "embedding_dim",
                                        "dense_in_features",
                                        "dcn_num_layers",
-                                       "dcn_low_rank_dim" };
-static const char *const flags[] = { "tie_word_embeddings", "attention_bias", "mlp_bias", "use_sliding_window",
-                                     "use_qk_norm" };
+                                       "dcn_low_rank_dim",
+                                       "d_model",
+                                       "n_heads",
+                                       "n_layers",
+                                       "n_embed",
+                                       "n_head_kv",
+                                       "num_kv_heads",
+                                       "ffn_dim",
+                                       "ffn_hidden_size",
+                                       "num_layers",
+                                       "kv_channels",
+                                       "padded_vocab_size",
+                                       "multi_query_group_num",
+                                       "expansion_ratio",
+                                       "layer_switch" };
+static const char *const flags[] = { "tie_word_embeddings",      "attention_bias",       "mlp_bias",
+                                     "use_sliding_window",       "use_qk_norm",          "multi_query",
+                                     "new_decoder_architecture", "use_parallel_residual" };
 static const char *const lists[] = { "mlp_only_layers", "layer_types", "moe_layers", "no_rope_layers" };
 static const char *const ends[] = { "BertModel", "BertForMaskedLM", "RobertaForSequenceClassification",
                                     "ViTForImageClassification", "LlamaForCausalLM" };
@@ -182,6 +204,19 @@ static const char *const tokens[] = { "{", "}", "[", "]", ",", ":", "\"", "\\u00
 
 static const char *const widths[] = { "num_embeddings_per_feature", "multi_hot_sizes", "dense_arch_layer_sizes",
                                       "over_arch_layer_sizes" };
+
+/* Of quantization_config: what is before and behind a number. */
+static const char *const schemes[][2] = {
+    { "{\"quant_method\": \"fp8\", \"ignore\": [\"re:.*mlp\\\\.\\\\d+?[\\\\w.]\", \"*\"], \"weight_block_size\": [8, ",
+      "]}" },
+    { "{\"quant_method\": \"awq\", \"modules_to_not_convert\": [\"model.layers.0*\"], \"bits\": ", "}" },
+    { "{\"quant_method\": \"gptq\", \"bits\": 4, \"dynamic\": {\"-:.*(?:q|k)_proj\": {}}, \"group_size\": ", "}" },
+    { "{\"quant_method\": \"compressed-tensors\", \"config_groups\": {\"a\": {\"weights\": {\"num_bits\": ", "}}}}" },
+    { "{\"quant_algo\": \"NVFP4\", \"exclude_modules\": [\"*.self_attn*\", \"lm_head\"], \"group_size\": ", "}" },
+    { "{\"quant_algo\": \"MIXED_PRECISION\", \"quantized_layers\": {\"model.layers.0\": {\"quant_algo\": \"NVFP4\", "
+      "\"group_size\": ",
+      "}}}" },
+};
 
 #define PICK(list) list[below((int)(sizeof list / sizeof list[0]))]
 
@@ -211,6 +246,11 @@ static size_t good_file(char *file)
                                   cases_one_in(&rng, 20) ? PICK(absurd) : PICK(usual));
     if (cases_one_in(&rng, 3)) n += (size_t)snprintf(file + n, ROOM - n, ", \"interaction_type\": \"dcn\"");
     if (cases_one_in(&rng, 3)) n += (size_t)snprintf(file + n, ROOM - n, ", \"architectures\": [\"%s\"]", PICK(ends));
+    if (cases_one_in(&rng, 3)) {
+        const int i = below((int)(sizeof schemes / sizeof schemes[0]));
+        n += (size_t)snprintf(file + n, ROOM - n, ", \"quantization_config\": %s%s%s", schemes[i][0],
+                              cases_one_in(&rng, 4) ? PICK(absurd) : PICK(usual), schemes[i][1]);
+    }
     n += (size_t)snprintf(file + n, ROOM - n, "}");
     return n;
 }

@@ -172,7 +172,11 @@ static tally twin(const trn_model *m)
         }
     }
     norm(&t, m, (double)m->hidden);
-    if (!m->tied_embeddings && (!m->bidirectional || m->masked_head)) tensor(&t, (double)m->vocab, (double)m->hidden);
+    if (m->embedding_norm) norm(&t, m, (double)m->hidden);
+    if (!m->tied_embeddings && (!m->bidirectional || m->masked_head)) {
+        tensor(&t, (double)m->vocab, (double)m->hidden);
+        if (m->head_bias) tensor(&t, 1, (double)m->vocab);
+    }
     return t;
 }
 
@@ -297,6 +301,8 @@ static trn_model random_model(uint64_t *rng)
     m.window_layers = m.window ? cases_below(rng, (int)m.layers + 1) : 0;
     if (!m.kv_rank) m.gated_attention = cases_one_in(rng, 4);
     m.wide_qk_norm = m.qk_norm && cases_one_in(rng, 3);
+    m.head_bias = cases_one_in(rng, 4);
+    m.embedding_norm = cases_one_in(rng, 4);
     if (cases_one_in(rng, 3)) random_linear(rng, &m);
     if (!m.kv_rank && !m.linear_layers && cases_one_in(rng, 4)) m.cross = 1 + cases_below(rng, 9);
     return m;
@@ -776,7 +782,8 @@ static void recommenders(void **state)
 #define DLRM RANKS ", \"dense_arch_layer_sizes\": [16, 8]"
 #define VIT CODER "\"model_type\": \"vit\", \"num_channels\": 3"
 #define MOE                                                                                                            \
-    "\"model_type\": \"qwen3_moe\", \"num_hidden_layers\": 4, \"hidden_size\": 8, \"num_attention_heads\": 2" REST
+    "\"model_type\": \"qwen3_moe\", \"num_hidden_layers\": 4, \"hidden_size\": 8, \"num_attention_heads\": 2, "        \
+    "\"num_key_value_heads\": 2" REST
 
 static void bad_configurations(void **state)
 {
@@ -789,7 +796,7 @@ static void bad_configurations(void **state)
         { "[]", "it is not a JSON object" },
         { "{}", "it has no 'model_type'" },
         { "{\"model_type\": 3}", "its 'model_type' is not a name" },
-        { "{\"model_type\": \"mamba\"}", "its 'model_type' is 'mamba'; known are llama, granite" },
+        { "{\"model_type\": \"mamba\"}", "its 'model_type' is 'mamba', which is not one of the" },
         { "{\"model_type\": \"llama\"}", "it has no 'num_hidden_layers', which llama needs" },
         { "{\"model_type\": \"gpt2\"}", "it has no 'n_layer', which gpt2 needs" },
         { "{" SIZES "}", "it has no 'vocab_size', which llama needs" },
@@ -808,7 +815,14 @@ static void bad_configurations(void **state)
         { "{" SIZES REST ", \"num_key_value_heads\": \"8\"}", "its 'num_key_value_heads' is not a number" },
         { "{" SIZES REST ", \"num_key_value_heads\": 3}", "heads 2 does not divide by kv_heads 3" },
         { "{" SIZES REST ", \"tie_word_embeddings\": 1}", "its 'tie_word_embeddings' is neither true nor false" },
-        { "{" MOE "}", "it has no 'num_experts', which qwen3_moe needs" },
+        { "{\"model_type\": \"afmoe\", \"num_key_value_heads\": 2, \"num_experts\": 4, " SIZE REST "}",
+          "it has no 'num_experts_per_tok', which afmoe needs" },
+        { "{\"model_type\": \"mistral\", " SIZE REST "}",
+          "it has no 'num_key_value_heads', and its 2 heads do not divide by the 8 that mistral's class takes then" },
+        { "{" SIZES REST ", \"sliding_window\": 3, \"layer_types\": [\"mamba\", \"mamba\"]}", "its 'layer_types' has" },
+        { "{\"model_type\": \"gemma2\", \"num_key_value_heads\": 2, " SIZE REST
+          ", \"layer_types\": [\"sliding_attention\", \"conv\"]}",
+          "its 'layer_types' has 'conv', which is not planned for gemma2" },
         { "{" MOE ", \"num_experts\": 4, \"num_experts_per_tok\": 5}",
           "its 'num_experts_per_tok' is 5; expected 1 to 4" },
         { "{" MOE
@@ -969,9 +983,11 @@ static void other_fields(void **state)
     };
     /* What publishers' files have beside sizes. */
     static const char *const shipped[] = {
-        "{\"model_type\": \"qwen2\", " SIZE REST ", \"max_window_layers\": 28, \"use_sliding_window\": false, "
+        "{\"model_type\": \"qwen2\", \"num_key_value_heads\": 1, " SIZE REST
+        ", \"max_window_layers\": 28, \"use_sliding_window\": false, "
         "\"sliding_window\": 131072, \"use_mrope\": null, \"rope_theta\": 1e6}",
-        "{\"model_type\": \"qwen3\", " SIZE REST ", \"layer_types\": [\"full_attention\", \"full_attention\"], "
+        "{\"model_type\": \"qwen3\", \"num_key_value_heads\": 1, \"head_dim\": 4, " SIZE REST
+        ", \"layer_types\": [\"full_attention\", \"full_attention\"], "
         "\"sliding_window\": null, \"use_sliding_window\": false, \"max_window_layers\": 36}",
         "{\"model_type\": \"phi3\", " SIZE REST
         ", \"sliding_window\": 2047, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, "
@@ -982,7 +998,8 @@ static void other_fields(void **state)
         "\"num_key_value_heads\": 2, \"head_dim\": 4, "
         "\"attn_logit_softcapping\": 50.0, \"final_logit_softcapping\": 30.0, \"query_pre_attn_scalar\": 256, "
         "\"cache_implementation\": \"hybrid\", \"rope_local_base_freq\": 10000}",
-        "{\"model_type\": \"gpt_oss\", " SIZE REST ", \"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
+        "{\"model_type\": \"gpt_oss\", \"num_key_value_heads\": 1, \"head_dim\": 4, " SIZE REST
+        ", \"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
         "\"experts_per_token\": 2, \"initial_context_length\": 4096, \"swiglu_limit\": 7.0, \"sliding_window\": 128, "
         "\"layer_types\": [\"sliding_attention\", \"full_attention\"], \"router_aux_loss_coef\": 0.9}",
         "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 8, \"n_head\": 2, \"n_positions\": 8, \"n_ctx\": 8, "

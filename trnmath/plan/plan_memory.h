@@ -107,7 +107,7 @@ TRNI_FN trni_plan_weights trni_plan_stage_weights(const trni_plan_work *w, const
     const double end = r * trni_plan_end_parameters(m, t);
     const double ends = p->pp == 1 ? embedding + (m->tied_embeddings ? 0 : head) + end : fmax(embedding, head + end);
     trni_plan_weights out = { (double)stage.dense * dense + (double)stage.sparse * sparse + ends +
-                                  r * trni_plan_norm_parameters(m),
+                                  r * trni_plan_outer_norms(m) * trni_plan_norm_parameters(m),
                               (double)stage.sparse * experts, 0, 0 };
     const double attention = r * (double)(stage.dense + stage.sparse) * trni_plan_attention_parameters(m, t);
     out.layer = fmax(stage.dense ? dense : 0, stage.sparse ? sparse + experts : 0);

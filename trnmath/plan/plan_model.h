@@ -87,6 +87,8 @@ typedef struct trn_model {
     bool gated_attention; /* queries bring a gate of their own width for attention's output */
     bool sinks;           /* one learned logit for each head */
     bool shared_gate;     /* shared experts are weighed by a gate [hidden] */
+    bool head_bias;       /* of a head that is no embedding: one number for each word */
+    bool embedding_norm;  /* decoders: one norm more, behind the embeddings */
     bool wide_qk_norm;    /* qk_norm is of [heads, head_dim] and [kv_heads, head_dim] instead */
 
     int64_t index_heads, index_dim; /* latent attention: what chooses the positions that are seen; 0 = nothing */
@@ -538,6 +540,9 @@ TRNI_FN double trni_plan_router_parameters(const trn_model *m)
 
 TRNI_FN double trni_plan_norm_parameters(const trn_model *m) { return (double)m->hidden * (m->norm_bias ? 2 : 1); }
 
+/* Norms outside of the layers. */
+TRNI_FN double trni_plan_outer_norms(const trn_model *m) { return m->embedding_norm ? 2 : 1; }
+
 /* What makes a layer's numbers of a sequence's condition. No slice is cut. */
 TRNI_FN double trni_plan_condition_parameters(const trn_model *m)
 {
@@ -578,7 +583,7 @@ TRNI_FN int64_t trni_plan_head_width(const trn_model *m) { return m->bidirection
 
 TRNI_FN double trni_plan_head_parameters(const trn_model *m, int64_t shares)
 {
-    return trni_plan_ceil_share(trni_plan_head_width(m), shares) * (double)m->hidden;
+    return trni_plan_ceil_share(trni_plan_head_width(m), shares) * (double)(m->hidden + (m->head_bias ? 1 : 0));
 }
 
 /* What an encoder's tokens meet at its end, beside the head. Of these matrices tp cuts none. */
@@ -704,8 +709,8 @@ TRN_API trn_status trn_model_size_of(const trn_model *model, trn_model_size *siz
     size->shared = sparse * trni_plan_shared_parameters(&m, 1);
     size->embeddings = trni_plan_embedding_parameters(&m, 1) +
                        (m.tied_embeddings ? 0 : trni_plan_head_parameters(&m, 1)) + trni_plan_end_parameters(&m, 1);
-    size->norms =
-        (layers * (double)m.norms + 1) * trni_plan_norm_parameters(&m) + layers * trni_plan_condition_parameters(&m);
+    size->norms = (layers * (double)m.norms + trni_plan_outer_norms(&m)) * trni_plan_norm_parameters(&m) +
+                  layers * trni_plan_condition_parameters(&m);
     size->total = size->attention + size->dense_mlp + size->experts + size->shared + size->embeddings + size->norms;
     size->active = size->total - sparse * (double)(m.experts - m.experts_per_token) * expert;
     size->kv_elements = m.bidirectional ? 0 : (layers - linear) * trni_plan_kv_elements(&m, 1);

@@ -529,7 +529,7 @@ static bool read_config(hf_reader *r, mr_config *c)
 {
     if (!cJSON_IsObject(r->root)) return hf_fail(r, "it is not a JSON object");
     if (!hf_check_text(r) || !find_family(r, c) || !hf_check_text(r)) return false;
-    const hf_family own = { c->family->type, 0, 0, 0, NULL };
+    const hf_family own = { c->family->type, 0, 0, 0, NULL, 0 };
     r->family = &own;
     c->vocab = hf_number(r, "vocab_size", 1, 1 << 24, HF_NEEDED);
     if (mr_is(c, MR_GPT2))

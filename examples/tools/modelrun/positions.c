@@ -14,9 +14,8 @@ static void read_llama3(hf_reader *r, mr_config *c, mr_rope_rule *rope)
     (void)c;
     rope->low_freq = mr_real(r, "low_freq_factor", 1e-6, 1e6, 1);
     rope->high_freq = mr_real(r, "high_freq_factor", 1e-6, 1e6, 4);
-    if (rope->high_freq <= rope->low_freq)
-        hf_fail(r, "its 'high_freq_factor' %.6g is not above its 'low_freq_factor' %.6g", rope->high_freq,
-                rope->low_freq);
+    if (rope->high_freq < rope->low_freq) /* Llama 4 Scout's are equal */
+        hf_fail(r, "its 'high_freq_factor' %.6g is below its 'low_freq_factor' %.6g", rope->high_freq, rope->low_freq);
 }
 
 /* 0.1 m ln(factor) + 1, what YaRN multiplies attention by. */

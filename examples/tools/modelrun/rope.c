@@ -20,12 +20,12 @@ static double frequency_long(const mr_rope_rule *r, int64_t i, int64_t n)
 
 static double frequency_linear(const mr_rope_rule *r, int64_t i, int64_t n) { return plain(r, i, n) / r->factor; }
 
-/* Long waves are stretched, short ones are not, and those between by parts. */
+/* Long waves are stretched, short ones are not, and those between, if there are any, by parts. */
 static double frequency_llama3(const mr_rope_rule *r, int64_t i, int64_t n)
 {
     const double f = plain(r, i, n), turns = r->original * f / (2 * pi);
     if (turns < r->low_freq) return f / r->factor;
-    if (turns > r->high_freq) return f;
+    if (turns >= r->high_freq) return f;
     const double share = (turns - r->low_freq) / (r->high_freq - r->low_freq);
     return (1 - share) * f / r->factor + share * f;
 }

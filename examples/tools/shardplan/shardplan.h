@@ -33,6 +33,8 @@
 
 #include <trnmath/trn_plan.h>
 
+_Static_assert((int)HF_WHY <= (int)APP_WHY, "a sentence of a configuration fits into that of a program");
+
 enum { SP_SCALES = 40, SP_MEASURED = 32 };
 
 /* ---- options ---- */

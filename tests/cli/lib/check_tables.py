@@ -166,7 +166,7 @@ class Plans(unittest.TestCase):
             trnmath.model_of("/nowhere/c.json")
         with self.assertRaisesRegex(trnmath.Error, "^config: expected a path or a dict, not int$"):
             trnmath.model_of(3)
-        with self.assertRaisesRegex(trnmath.Error, "built without cJSON|the config: its 'model_type' is 'soup'; known"):
+        with self.assertRaisesRegex(trnmath.Error, "built without cJSON|the config: its 'model_type' is 'soup', which is not one"):
             trnmath.model_of({"model_type": "soup"})
 
 

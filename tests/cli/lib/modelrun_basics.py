@@ -144,7 +144,7 @@ def frequencies(c, n):
     if kind == "llama3":
         length, low, high = rope["original_max_position_embeddings"], rope["low_freq_factor"], rope["high_freq_factor"]
         wave = 2 * math.pi / f
-        mix = (length / wave - low) / (high - low)
+        mix = (length / wave - low) / (high - low or 1)  # where they are equal, nothing is between
         between = (1 - mix) * f / rope["factor"] + mix * f
         return np.where(wave > length / low, f / rope["factor"], np.where(wave < length / high, f, between)), 1.0
     if kind == "yarn":

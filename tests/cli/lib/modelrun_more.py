@@ -413,6 +413,7 @@ CASES = {
                    rope_scaling=m.LLAMA3, attn_temperature_tuning=4, **LLAMA4),
     'llama4_steps': dict(model_type='llama4_text', num_hidden_layers=4, no_rope_layers=[1, 0, 1, 1], use_qk_norm=False,
                          interleave_moe_layer_step=2, attention_bias=True, named=True,
+                         rope_scaling=dict(m.LLAMA3, low_freq_factor=1.0, high_freq_factor=1.0),
                          layer_types=['chunked_attention', 'full_attention', 'full_attention', 'chunked_attention'],
                          **dict(LLAMA4, num_experts_per_tok=2)),
 }

@@ -72,9 +72,10 @@ bool app_calibration_load(app_calibration *c, const char *path, char *why)
         const size_t named = strlen(path) + 2;
         return app_refuse(why, strncmp(sentence, path, named - 2) == 0 ? sentence + named : sentence);
     }
-    const trn_status status = trn_calibration_load((const char *)map.bytes, map.size, &c->now, &error);
-    const bool ok =
-        status == TRN_OK ? load_planned(c, (const char *)map.bytes, map.size, why) : app_refuse(why, error.text);
+    size_t size;
+    const char *text = io_map_text(&map, &size);
+    const trn_status status = trn_calibration_load(text, size, &c->now, &error);
+    const bool ok = status == TRN_OK ? load_planned(c, text, size, why) : app_refuse(why, error.text);
     io_map_close(&map);
     c->loaded = path;
     return ok;

@@ -19,7 +19,9 @@ bool app_network_load(app_network *network, const char *path, char *why)
         const size_t named = strlen(path) + 2;
         return app_refuse(why, strncmp(sentence, path, named - 2) == 0 ? sentence + named : sentence);
     }
-    const trn_status status = trn_topology_load((const char *)map.bytes, map.size, &network->net, &error);
+    size_t size;
+    const char *text = io_map_text(&map, &size);
+    const trn_status status = trn_topology_load(text, size, &network->net, &error);
     io_map_close(&map);
     network->loaded = status == TRN_OK;
     return status == TRN_OK || app_refuse(why, error.text);

@@ -13,8 +13,9 @@
  * DOES: the families of hf/families.h, by model_type: decoders; encoders, with the head that "architectures" names; one
  *     half of a model that is two (t5, whisper, clip); diffusers' DiT; a recommender in the words of torchrec's DLRM,
  *     for which there is no configuration of transformers (model_type dlrm: our name); a text_config inside a
- *     multi-modal configuration; quantization_config, as bits of an element; every failure is one sentence that names
- *     the file, the field and what is wrong with it. The text is what Python's json reads.
+ *     multi-modal configuration; quantization_config, or hf_quant_config.json beside it, as bits of an element; each
+ *     failure is one sentence that names the file, the field and what is wrong with it. The text is what Python's json
+ *     reads.
  * DOES NOT: guess an architecture that it does not know, read weights, or count multi-token prediction heads and the
  *     vision towers of language models. hf_config_load says so in a note, and refuses fields that may change sizes or
  *     times and are not known.
@@ -37,6 +38,7 @@
 #include "hf/encoders.h"
 #include "hf/keys.h"
 #include "hf/pairs.h"
+#include "hf/peculiar.h"
 #include "hf/quantised.h"
 #include "hf/recommenders.h"
 
@@ -52,8 +54,9 @@ typedef struct hf_config {
 /* Of a model that is two the one that is meant; zero is all of it. */
 typedef struct hf_ask {
     hf_part part;
-    int64_t positions; /* of an encoder, that its decoder looks at; 0 = what the file says */
-    bool decodes;      /* an encoder is not meant */
+    int64_t positions;   /* of an encoder, that its decoder looks at; 0 = what the file says */
+    bool decodes;        /* an encoder is not meant */
+    const cJSON *beside; /* what a file beside it says of its formats; NULL = nothing */
 } hf_ask;
 
 /* ---- a whole file ---- */
@@ -69,9 +72,11 @@ HF_FN const hf_family *hf_family_named(const char *name)
 /* The part that describes the language model, unless its towers have plans of their own. */
 HF_FN void hf_find_text(hf_reader *r)
 {
+    static const char *const part[] = { "text_config", "llm_config", "language_config" };
     io_json text;
-    const cJSON *inner = hf_field(r, "text_config", &text),
-                *type = cJSON_GetObjectItemCaseSensitive(r->root, "model_type");
+    const cJSON *inner = NULL, *type = cJSON_GetObjectItemCaseSensitive(r->root, "model_type");
+    for (unsigned i = 0; i < sizeof part / sizeof part[0] && !cJSON_IsObject(inner); i++)
+        inner = hf_field(r, part[i], &text);
     const hf_family *outer = cJSON_IsString(type) ? hf_family_named(type->valuestring) : NULL;
     if (!cJSON_IsObject(inner) || (outer && outer->flags & HF_TOWERS)) return;
     r->root = inner;
@@ -79,11 +84,26 @@ HF_FN void hf_find_text(hf_reader *r)
     if (r->seen) memset(r->seen, 0, HF_KEYS * sizeof *r->seen);
 }
 
+/* Too many are known to name them all: those that begin as this one does. */
+HF_FN bool hf_fail_type(hf_reader *r, const char *field, const char *type)
+{
+    char alike[200] = "";
+    const hf_family *f;
+    const size_t n = strlen(type) < 3 ? strlen(type) : 3;
+    size_t used = 0;
+    int count = 0;
+    for (; (f = hf_family_at(count)) != NULL; count++)
+        if (n && strncmp(f->type, type, n) == 0 && used < sizeof alike)
+            used += (size_t)snprintf(alike + used, sizeof alike - used, "%s%s", used ? ", " : "", f->type);
+    r->family = NULL;
+    return hf_fail(r, "its '%s' is '%.64s', which is not one of the %d that are planned (shardplan's README)%s%s",
+                   field, type, count, used ? "; near it are " : "", alike);
+}
+
 /* qwen3_vl and qwen3_vl_moe stand for their texts, too. */
 HF_FN bool hf_find_family(hf_reader *r)
 {
-    char known[460] = "", texts[80];
-    size_t used = 0;
+    char texts[80];
     io_json text;
     hf_find_text(r);
     const bool diffusers = !cJSON_HasObjectItem(r->root, "model_type") && cJSON_HasObjectItem(r->root, "_class_name");
@@ -95,10 +115,7 @@ HF_FN bool hf_find_family(hf_reader *r)
     r->family = hf_family_named(type->valuestring);
     if (!r->family) r->family = hf_family_named(texts);
     if (r->family) return true;
-    for (int i = 0; (r->family = hf_family_at(i)) != NULL; i++)
-        used += (size_t)snprintf(known + used, used < sizeof known ? sizeof known - used : 0, "%s%s", i ? ", " : "",
-                                 r->family->type);
-    return hf_fail(r, "its '%s' is '%.64s'; known are %s", field, type->valuestring, known);
+    return hf_fail_type(r, field, type->valuestring);
 }
 
 /* models/llama-3-8b.json is llama-3-8b, llama-3-8b/config.json too. */
@@ -126,6 +143,7 @@ HF_FN void hf_read_transformer(hf_reader *r, trn_model *m)
     hf_read_sizes(r, m);
     hf_read_biases(r, m);
     hf_read_latent(r, m);
+    hf_read_peculiar(r, m);
     if (!r->why[0]) hf_read_experts(r, m);
     if (!r->why[0]) hf_read_window(r, m);
     if (!r->why[0]) hf_read_linear(r, m);
@@ -178,6 +196,7 @@ HF_FN bool hf_parse(const char *text, size_t size, const char *name, const hf_as
         r.part = ask->part;
         r.positions = ask->positions;
         r.decodes = ask->decodes;
+        r.beside = ask->beside;
     }
     if (size > HF_MAX_FILE) return hf_fail(&r, "it has %zu bytes, more than any configuration", size);
     errno = 0;
@@ -205,27 +224,60 @@ HF_FN bool hf_config_parse_all(const char *text, size_t size, const char *name, 
     return hf_parse(text, size, name, ask, &all->model, all, why);
 }
 
+/* A whole file in memory that the caller frees; NULL with *trouble, 0 where there is no memory. */
+HF_FN char *hf_text_of(FILE *stream, size_t *size, int *trouble)
+{
+    char *text = (char *)malloc(HF_MAX_FILE + 1);
+    errno = 0;
+    *size = text ? fread(text, 1, HF_MAX_FILE + 1, stream) : 0;
+    *trouble = ferror(stream) ? errno : 0;
+    if (!*trouble) return text;
+    free(text);
+    return NULL;
+}
+
+/* modelopt's older files keep the formats in a file beside config.json: its tree, or NULL. */
+HF_FN cJSON *hf_tree_beside(const char *path)
+{
+    static const char own[] = "config.json", other[] = "hf_quant_config.json";
+    const size_t n = strlen(path), folder = n - (sizeof own - 1);
+    char name[4096];
+    int trouble, line;
+    size_t size;
+    if (n < sizeof own - 1 || strcmp(path + folder, own) != 0 || (folder && path[folder - 1] != '/')) return NULL;
+    if (folder + sizeof other > sizeof name) return NULL;
+    memcpy(name, path, folder);
+    memcpy(name + folder, other, sizeof other);
+    FILE *stream = fopen(name, "rb");
+    if (!stream) return NULL;
+    char *text = hf_text_of(stream, &size, &trouble);
+    fclose(stream);
+    cJSON *tree = text && size <= HF_MAX_FILE ? io_json_tree(text, size, &line) : NULL;
+    free(text);
+    return tree;
+}
+
 HF_FN bool hf_read_file(const char *path, const hf_ask *ask, trn_model *model, hf_config *all, char *why)
 {
     const bool standard = strcmp(path, "-") == 0;
     hf_reader r = { .name = path, .text = io_json_start("", 0), .why = why };
+    hf_ask asked = { HF_WHOLE, 0, false, NULL };
+    int trouble;
+    size_t size;
     why[0] = 0;
     memset(model, 0, sizeof *model);
     if (!io_reading(path, why)) return false;
     FILE *stream = standard ? stdin : fopen(path, "rb");
     if (!stream) return hf_fail(&r, "it cannot be opened (%s)", strerror(errno));
-    char *text = (char *)malloc(HF_MAX_FILE + 1);
-    errno = 0;
-    const size_t size = text ? fread(text, 1, HF_MAX_FILE + 1, stream) : 0;
-    const int trouble = ferror(stream) ? errno : 0;
+    char *text = hf_text_of(stream, &size, &trouble);
     if (!standard) fclose(stream);
-    bool ok = false;
-    if (!text)
-        hf_fail(&r, "there is not enough memory to read it");
-    else if (trouble)
-        hf_fail(&r, "it cannot be read (%s)", strerror(trouble));
-    else
-        ok = hf_parse(text, size, path, ask, model, all, why);
+    if (trouble) return hf_fail(&r, "it cannot be read (%s)", strerror(trouble));
+    if (!text) return hf_fail(&r, "there is not enough memory to read it");
+    cJSON *beside = standard || !all ? NULL : hf_tree_beside(path);
+    if (ask) asked = *ask;
+    asked.beside = cJSON_GetObjectItemCaseSensitive(beside, "quantization");
+    const bool ok = hf_parse(text, size, path, &asked, model, all, why);
+    cJSON_Delete(beside);
     free(text);
     return ok;
 }

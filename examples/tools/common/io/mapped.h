@@ -18,6 +18,7 @@
  *     io_map                      the bytes
  *     io_map_open, io_map_close   a file, or standard input when its name is "-"
  *     io_map_done                 these bytes will not be needed again
+ *     io_map_text                 the bytes as text, behind the mark of UTF-8 that editors and spreadsheets put first
  */
 #ifndef IO_MAPPED_H
 #define IO_MAPPED_H
@@ -171,6 +172,13 @@ IO_FN void io_map_done(io_map *map, size_t from, size_t bytes)
 #if defined(MADV_DONTNEED)
     if (end > first) madvise((void *)(uintptr_t)(map->bytes + first), end - first, MADV_DONTNEED);
 #endif
+}
+
+IO_FN const char *io_map_text(const io_map *map, size_t *size)
+{
+    const size_t mark = map->size >= 3 && memcmp(map->bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    *size = map->size - mark;
+    return (const char *)map->bytes + mark;
 }
 
 #endif /* IO_MAPPED_H */

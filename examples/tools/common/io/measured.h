@@ -247,8 +247,10 @@ IO_FN bool io_measured_read(const char *path, io_measured *m, char *why)
 {
     io_map map;
     if (!io_map_open(path, &map, why)) return false;
-    bool ok = map.size <= IO_MEASURED_FILE || io_fail(why, path, "more than %d bytes", (int)IO_MEASURED_FILE);
-    ok = ok && io_measured_parse((const char *)map.bytes, map.size, path, m, why);
+    size_t size;
+    const char *text = io_map_text(&map, &size);
+    bool ok = size <= IO_MEASURED_FILE || io_fail(why, path, "more than %d bytes", (int)IO_MEASURED_FILE);
+    ok = ok && io_measured_parse(text, size, path, m, why);
     io_map_close(&map);
     return ok;
 }

@@ -305,8 +305,10 @@ IO_FN bool io_nccom_read(const char *path, io_nccom *all, char *why)
     all->row = NULL;
     all->rows = 0;
     if (!io_map_open(path, &map, why)) return false;
-    bool ok = map.size <= IO_NCCOM_FILE || io_fail(why, path, "more than %d bytes", (int)IO_NCCOM_FILE);
-    ok = ok && io_nccom_parse(all, (const char *)map.bytes, map.size, path, why);
+    size_t size;
+    const char *text = io_map_text(&map, &size);
+    bool ok = size <= IO_NCCOM_FILE || io_fail(why, path, "more than %d bytes", (int)IO_NCCOM_FILE);
+    ok = ok && io_nccom_parse(all, text, size, path, why);
     ok = ok && (all->rows || io_fail(why, path, "no row of nccom-test: expected the columns size(B) and time(us)"));
     io_map_close(&map);
     if (ok) return true;

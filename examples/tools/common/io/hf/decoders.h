@@ -8,59 +8,87 @@
 
 /* ---- parts of a model ---- */
 
-/* What a family calls the sizes that every model has. */
-typedef struct hf_names {
-    const char *type; /* NULL: all others */
-    const char *layers, *hidden, *heads, *intermediate;
-} hf_names;
-
-HF_FN const hf_names *hf_names_of(const hf_reader *r)
+/* Blocks of a width of their own are not needed where every layer has experts: trn_model_check sees to it. */
+HF_FN void hf_read_intermediate(hf_reader *r, trn_model *m)
 {
-    static const hf_names name[] = {
-        { "gpt2", "n_layer", "n_embd", "n_head", "n_inner" },
-        { "mamba2", "num_hidden_layers", "hidden_size", "num_heads", NULL },
-        { "distilbert", "n_layers", "dim", "n_heads", "hidden_dim" },
-        { NULL, "num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size" },
-    };
-    int i = 0;
-    while (name[i].type && !hf_is(r, name[i].type)) i++;
-    return &name[i];
+    const bool experts = r->family->experts && !hf_has(r, HF_ALL_SPARSE);
+    if (hf_has(r, HF_MAMBA2 | HF_IMAGES) && !hf_has(r, HF_ENCODER)) return;
+    m->intermediate = hf_number(r, "intermediate_size", 1, 1 << 22,
+                                hf_does(r, HF_FOUR_WIDE) ? 4 * m->hidden
+                                : experts                ? 0
+                                                         : HF_NEEDED);
+}
+
+/* A class's own number is of the size that it was made for. */
+HF_FN void hf_read_kv_heads(hf_reader *r, trn_model *m)
+{
+    const char *field = hf_own_name(r, "num_key_value_heads");
+    m->kv_heads = hf_number(r, "num_key_value_heads", 1, 1 << 14, 0);
+    if (!r->why[0] && m->kv_heads && m->heads % m->kv_heads && !cJSON_GetObjectItemCaseSensitive(r->root, field))
+        hf_fail(r, "it has no '%s', and its %lld heads do not divide by the %lld that %s's class takes then", field,
+                (long long)m->heads, (long long)m->kv_heads, r->family->type);
 }
 
 HF_FN void hf_read_sizes(hf_reader *r, trn_model *m)
 {
-    const bool gpt2 = hf_has(r, HF_GPT2);
-    const hf_names *name = hf_names_of(r);
-    m->layers = hf_number(r, name->layers, 1, 4096, HF_NEEDED);
-    m->hidden = hf_number(r, name->hidden, 1, 1 << 20, HF_NEEDED);
-    m->heads = hf_number(r, name->heads, 1, 1 << 14, HF_NEEDED);
+    const bool alike = hf_does(r, HF_ALIKE) || hf_has(r, HF_ENCODER);
+    m->layers = hf_number(r, "num_hidden_layers", 1, 4096, HF_NEEDED);
+    m->hidden = hf_number(r, "hidden_size", 1, 1 << 20, HF_NEEDED);
+    m->heads = hf_number(r, "num_attention_heads", 1, 1 << 14, HF_NEEDED);
     if (!hf_has(r, HF_IMAGES)) m->vocab = hf_number(r, "vocab_size", 1, 1 << 24, HF_NEEDED);
-    if (name->intermediate)
-        m->intermediate = hf_number(r, name->intermediate, 1, 1 << 22, gpt2 ? 4 * m->hidden : HF_NEEDED);
-    const bool alike = gpt2 || hf_has(r, HF_ENCODER); /* every head has its own keys, and the usual width */
-    m->kv_heads = alike ? 0 : hf_number(r, "num_key_value_heads", 1, 1 << 14, 0);
+    hf_read_intermediate(r, m);
+    if (!alike) hf_read_kv_heads(r, m);
     m->head_dim = alike ? 0 : hf_number(r, "head_dim", 1, 1 << 14, 0);
-    if (gpt2) m->positions = hf_number(r, "n_positions", 1, 1 << 24, 1024);
+    if (hf_does(r, HF_LEARNED)) m->positions = hf_number(r, "max_position_embeddings", 1, 1 << 24, HF_NEEDED);
     const cJSON *outer = cJSON_GetObjectItemCaseSensitive(r->file, "tie_word_embeddings");
     const bool tied = r->file != r->root && cJSON_IsBool(outer) ? cJSON_IsTrue(outer) : hf_has(r, HF_TIED);
     m->tied_embeddings = hf_flag(r, "tie_word_embeddings", tied);
 }
 
+/* What attention_bias or a field of the family's own says. */
+HF_FN int hf_biased(hf_reader *r)
+{
+    const hf_bias *bias;
+    int where = 0;
+    bool told = false;
+    for (int i = 0; (bias = hf_bias_at(i)) != NULL; i++) {
+        if (!hf_is(r, bias->type)) continue;
+        if (hf_flag(r, bias->field, bias->missing)) where |= bias->where;
+        told = told || strcmp(bias->field, "attention_bias") == 0;
+    }
+    if (!told && hf_flag(r, "attention_bias", false))
+        where |= HF_OF_QKV | (hf_has(r, HF_QKV_BIAS | HF_NO_O_BIAS) ? 0 : HF_OF_OUTPUT);
+    return where;
+}
+
 HF_FN void hf_read_biases(hf_reader *r, trn_model *m)
 {
-    const bool attention = hf_flag(r, "attention_bias", false);
-    m->qkv_bias = hf_has(r, HF_QKV_BIAS) || attention;
-    m->o_bias = hf_has(r, HF_O_BIAS) || (attention && !hf_has(r, HF_QKV_BIAS | HF_NO_O_BIAS));
-    m->mlp_bias = hf_has(r, HF_MLP_BIAS) || hf_flag(r, "mlp_bias", false);
+    const int biased = hf_biased(r);
+    m->qkv_bias = hf_has(r, HF_QKV_BIAS) || biased & HF_OF_QKV;
+    m->o_bias = hf_has(r, HF_O_BIAS) || biased & HF_OF_OUTPUT;
+    m->mlp_bias = hf_has(r, HF_MLP_BIAS) || biased & HF_OF_MLP || hf_flag(r, "mlp_bias", false);
+    m->head_bias = hf_does(r, HF_HEAD_BIAS) || biased & HF_OF_HEAD;
     m->norm_bias = hf_has(r, HF_NORM_BIAS);
-    m->wide_qk_norm = hf_has(r, HF_WIDE_QK) && hf_flag(r, "use_qk_norm", true);
+    m->embedding_norm = hf_does(r, HF_FIRST_NORM);
+    m->wide_qk_norm = hf_does(r, HF_WIDE_NORMS) || (hf_has(r, HF_WIDE_QK) && hf_flag(r, "use_qk_norm", true));
     m->router_bias = hf_has(r, HF_ROUTER_BIAS) || (hf_has(r, HF_WIDE_QK) && hf_flag(r, "use_routing_bias", true));
     m->qk_norm =
         hf_has(r, HF_QK_NORM) || m->wide_qk_norm || (hf_has(r, HF_QK_NORM_ASKED) && hf_flag(r, "use_qk_norm", false));
-    m->gated_attention = hf_has(r, HF_DELTA_RULE | HF_AFMOE);
+    m->gated_attention = hf_has(r, HF_AFMOE) || (hf_has(r, HF_DELTA_RULE) && hf_flag(r, "attn_output_gate", true));
     m->plain_mlp = hf_has(r, HF_PLAIN_MLP);
     m->sinks = hf_has(r, HF_SINKS);
     m->norms = r->family->norms;
+}
+
+/* GLM-5.2 lets layers use the positions that one before them chose. */
+HF_FN void hf_check_indexers(hf_reader *r)
+{
+    io_json text;
+    const cJSON *types = hf_field(r, "indexer_types", &text), *item;
+    cJSON_ArrayForEach(item, types)
+        if (!cJSON_IsString(item) || strcmp(item->valuestring, "full") != 0)
+            hf_fail(r, "its 'indexer_types' has others than 'full': layers without an indexer of their own are not "
+                       "planned");
 }
 
 HF_FN void hf_read_latent(hf_reader *r, trn_model *m)
@@ -73,6 +101,7 @@ HF_FN void hf_read_latent(hf_reader *r, trn_model *m)
     m->v_dim = hf_number(r, "v_head_dim", 1, 1 << 14, HF_NEEDED);
     m->kv_heads = 0;
     if (!hf_has(r, HF_INDEXED)) return;
+    hf_check_indexers(r);
     m->index_heads = hf_number(r, "index_n_heads", 1, 1 << 14, HF_NEEDED);
     m->index_dim = hf_number(r, "index_head_dim", 1, 1 << 14, HF_NEEDED);
     m->index_most = hf_number(r, "index_topk", 1, INT64_C(1) << 32, HF_NEEDED);
@@ -159,7 +188,12 @@ HF_FN int64_t hf_layers_of_type(hf_reader *r, const trn_model *m, const char *ty
     if (!cJSON_IsArray(types)) return hf_fail(r, "its 'layer_types' is not a list"), 0;
     cJSON_ArrayForEach(item, types) {
         if (!cJSON_IsString(item)) return hf_fail(r, "its 'layer_types' is not a list of names"), 0;
-        found += strcmp(item->valuestring, type) == 0 || strcmp(item->valuestring, other) == 0;
+        const bool such = strcmp(item->valuestring, type) == 0 || strcmp(item->valuestring, other) == 0;
+        if (!such && strcmp(item->valuestring, "full_attention") != 0)
+            return hf_fail(r, "its 'layer_types' has '%.40s', which is not planned for %s", item->valuestring,
+                           r->family->type),
+                   0;
+        found += such;
         count++;
     }
     if (count != m->layers)
@@ -187,14 +221,30 @@ HF_FN int64_t hf_rotated_layers(hf_reader *r, const trn_model *m)
     return rotated;
 }
 
+/* A pattern of letters, as EXAONE 4 has it: L is a layer with a window, G one without. Layers with one; -1 when there
+ * are no such letters. */
+HF_FN int64_t hf_lettered_layers(hf_reader *r, const trn_model *m, const char *field)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(r->root, field);
+    const char *letters = cJSON_IsString(item) ? item->valuestring : "";
+    const size_t n = strlen(letters);
+    int64_t count = 0;
+    if (n == 0 || strspn(letters, "LG") != n) return -1;
+    hf_mark_seen(r, field);
+    for (int64_t i = 0; i < m->layers; i++) count += letters[(size_t)i % n] == 'L';
+    return count;
+}
+
 /* A chunk counts as a window of its length: a little more than its tokens see on average. */
 HF_FN int64_t hf_window_layers(hf_reader *r, const trn_model *m)
 {
     const int usual = r->family->full_every;
     const char *pattern = hf_has(r, HF_AFMOE) ? "global_attn_every_n_layers" : "sliding_window_pattern";
-    const int64_t every = usual && !hf_has(r, HF_LLAMA4) ? hf_number(r, pattern, 1, 4096, usual) : 0;
+    const int64_t lettered = hf_lettered_layers(r, m, pattern);
+    const int64_t every = usual && !hf_has(r, HF_LLAMA4) && lettered < 0 ? hf_number(r, pattern, 1, 4096, usual) : 0;
     const int64_t first = hf_has(r, HF_WINDOW_ASKED) ? hf_number(r, "max_window_layers", 0, 4096, 28) : 0;
     const int64_t missing = hf_has(r, HF_LLAMA4) ? hf_rotated_layers(r, m)
+                            : lettered >= 0      ? lettered
                             : every              ? m->layers - m->layers / every
                             : first < m->layers  ? m->layers - first
                                                  : 0;

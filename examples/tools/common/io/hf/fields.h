@@ -9,10 +9,11 @@
 #include "../io.h"
 #include "../json.h"
 #include "families.h"
+#include "names.h"
 
 /* ---- fields ---- */
 
-enum { HF_WHY = 512, HF_KEYS = 512, HF_NOTES = 8, HF_NOTE = 400 };
+enum { HF_WHY = 512, HF_KEYS = 512, HF_NOTES = 16, HF_NOTE = 400 };
 
 /* What a reader of the report must know: what was not counted, and which fields say nothing of sizes or times. */
 typedef struct hf_notes {
@@ -27,11 +28,12 @@ typedef struct hf_reader {
     const hf_family *family;
     char *why; /* [HF_WHY]; empty until something is wrong */
     hf_part part;
-    bool decodes;      /* of two halves the decoder is meant, where none is named */
-    int64_t positions; /* of an encoder, that its decoder looks at; 0 = what the file says */
-    const cJSON *file; /* all of it, where root is a part of it */
-    hf_notes *notes;   /* NULL: nobody asks */
-    bool *seen;        /* [HF_KEYS], members of root that were asked for, in their order; NULL: nobody asks */
+    bool decodes;        /* of two halves the decoder is meant, where none is named */
+    int64_t positions;   /* of an encoder, that its decoder looks at; 0 = what the file says */
+    const cJSON *file;   /* all of it, where root is a part of it */
+    const cJSON *beside; /* what hf_quant_config.json says, where the file says nothing of it; NULL: nothing */
+    hf_notes *notes;     /* NULL: nobody asks */
+    bool *seen;          /* [HF_KEYS], members of root that were asked for, in their order; NULL: nobody asks */
 } hf_reader;
 
 __attribute__((unused, format(printf, 2, 3))) static bool hf_fail(hf_reader *r, const char *format, ...)
@@ -74,18 +76,36 @@ HF_FN const cJSON *hf_field(hf_reader *r, const char *field, io_json *digits)
     return item && io_json_last(r->text, field, digits) && !cJSON_IsNull(item) ? item : NULL;
 }
 
+/* What the file calls a field: the family's own name of it, where that is there or the usual one is not. */
+HF_FN const char *hf_own_name(hf_reader *r, const char *field)
+{
+    const hf_alias *alias;
+    const char *own = NULL, *found = NULL;
+    const bool usual = cJSON_GetObjectItemCaseSensitive(r->root, field) != NULL;
+    for (int i = 0; (alias = hf_alias_at(i)) != NULL; i++) {
+        if (strcmp(alias->usual, field) != 0 || (alias->type && strcmp(alias->type, r->family->type) != 0)) continue;
+        if (!found && cJSON_GetObjectItemCaseSensitive(r->root, alias->own) && (alias->type || !usual))
+            found = alias->own;
+        if (!own && alias->type) own = alias->own;
+        hf_mark_seen(r, alias->own); /* some files have both */
+    }
+    if (found) hf_mark_seen(r, field);
+    return found ? found : usual || !own ? field : own;
+}
+
 enum { HF_NEEDED = -1 };
 
 /* A whole number from low to high; where there is none what the family's class takes, else `missing` (HF_NEEDED: that
  * is an error). */
-HF_FN int64_t hf_number(hf_reader *r, const char *field, int64_t low, int64_t high, int64_t missing)
+HF_FN int64_t hf_number(hf_reader *r, const char *usually, int64_t low, int64_t high, int64_t missing)
 {
     io_json digits;
     uint64_t number = 0;
+    const char *field = hf_own_name(r, usually);
     const cJSON *item = hf_field(r, field, &digits);
     if (!item) {
-        const long usual = hf_usual(r->family->type, field);
-        if (usual && !cJSON_HasObjectItem(r->root, field)) { /* null is an answer, too */
+        const long usual = hf_usual(r->family->type, usually, r->file && r->file != r->root);
+        if (usual && !cJSON_GetObjectItemCaseSensitive(r->root, field)) { /* null is an answer, too */
             hf_note(r, "the file has no '%s': %ld, as %s's class has it", field, usual, r->family->type);
             return usual;
         }
@@ -126,5 +146,7 @@ HF_FN const char *hf_text(hf_reader *r, const char *field)
 HF_FN bool hf_is(const hf_reader *r, const char *type) { return strcmp(r->family->type, type) == 0; }
 
 HF_FN bool hf_has(const hf_reader *r, int flag) { return (r->family->flags & flag) != 0; }
+
+HF_FN bool hf_does(const hf_reader *r, int trait) { return (r->family->traits & trait) != 0; }
 
 #endif /* HF_FIELDS_H */

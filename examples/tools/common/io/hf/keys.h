@@ -13,6 +13,35 @@
 HF_FN bool hf_key_is_harmless(const char *key)
 {
     static const char *const whole[] = { "_attn_implementation",
+                                         "_attn_implementation_autoset",
+                                         "_attn_implementation_internal",
+                                         "attn_implementation",
+                                         "attention_softmax_in_fp32",
+                                         "scale_attention_softmax_in_fp32",
+                                         "apply_query_key_layer_scaling",
+                                         "use_flash_attn",
+                                         "use_flash_attention",
+                                         "flash_attn",
+                                         "use_logn_attn",
+                                         "num_beams",
+                                         "num_beam_groups",
+                                         "num_return_sequences",
+                                         "num_logits_to_keep",
+                                         "no_repeat_ngram_size",
+                                         "encoder_no_repeat_ngram_size",
+                                         "chunk_size_feed_forward",
+                                         "scale_depth",
+                                         "dim_model_base",
+                                         "order_of_interleaved_layers",
+                                         "use_parallel_block",
+                                         "mamba_ssm_dtype",
+                                         "mtp_use_dedicated_embeddings",
+                                         "moe_router_dtype",
+                                         "max_sequence_length",
+                                         "max_seq_len",
+                                         "model_max_length",
+                                         "seq_length",
+                                         "original_rope",
                                          "_class_name",
                                          "_diffusers_version",
                                          "_name_or_path",
@@ -151,12 +180,23 @@ HF_FN const char *hf_key_left_out(const char *key)
     } row[] = {
         { "num_nextn_predict_layers", "blocks that predict further tokens" },
         { "num_mtp_modules", "blocks that predict further tokens" },
+        { "mtp_num_hidden_layers", "blocks that predict further tokens" },
         { "vision_config", "the tower of images" },
         { "audio_config", "the tower of sounds" },
     };
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++)
         if (strcmp(key, row[i].key) == 0) return row[i].what;
     return NULL;
+}
+
+/* Some names say nothing with this value: of every so many layers, all. */
+HF_FN bool hf_key_is_one(const cJSON *item)
+{
+    static const char *const key[] = { "moe_frequency", "moe_layer_freq", "full_attn_mod" };
+    if (!cJSON_IsNumber(item) || item->valuedouble < 1 || item->valuedouble > 1) return false;
+    for (unsigned i = 0; i < sizeof key / sizeof key[0]; i++)
+        if (strcmp(item->string, key[i]) == 0) return true;
+    return false;
 }
 
 /* Does the name speak of a size, of a number of something, or of which layers are of what kind? */
@@ -194,7 +234,8 @@ HF_FN bool hf_check_keys(hf_reader *r)
     int i = 0, unknown = 0;
     if (!r->seen) return true;
     for (const cJSON *item = r->root->child; item; item = item->next, i++) {
-        if (!item->string || (i < HF_KEYS && r->seen[i]) || hf_is_nothing(item) || hf_key_is_harmless(item->string))
+        if (!item->string || (i < HF_KEYS && r->seen[i]) || hf_is_nothing(item) || hf_key_is_one(item) ||
+            hf_key_is_harmless(item->string))
             continue;
         const char *what = hf_key_left_out(item->string);
         if (what)

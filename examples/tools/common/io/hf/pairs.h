@@ -29,8 +29,8 @@ HF_FN bool hf_check_part(hf_reader *r)
 /* Each token of an encoder is met once, and what it becomes is not projected to a vocabulary. */
 HF_FN void hf_read_t5(hf_reader *r, trn_model *m)
 {
-    const bool decoder = r->part == HF_DECODER_PART;
-    const char *kind = hf_text(r, "feed_forward_proj");
+    const bool decoder = r->part == HF_DECODER_PART, multilingual = hf_is(r, "mt5");
+    const char *said = hf_text(r, "feed_forward_proj"), *kind = said ? said : multilingual ? "gated-gelu" : "relu";
     const int64_t layers = hf_number(r, "num_layers", 1, 4096, HF_NEEDED);
     const int64_t decoding = hf_number(r, "num_decoder_layers", 1, 4096, layers);
     m->layers = decoder ? decoding : layers;
@@ -39,8 +39,8 @@ HF_FN void hf_read_t5(hf_reader *r, trn_model *m)
     m->head_dim = hf_number(r, "d_kv", 1, 1 << 14, HF_NEEDED);
     m->intermediate = hf_number(r, "d_ff", 1, 1 << 22, HF_NEEDED);
     m->vocab = hf_number(r, "vocab_size", 1, 1 << 24, HF_NEEDED);
-    m->plain_mlp = !kind || strncmp(kind, "gated-", 6) != 0;
-    m->tied_embeddings = hf_flag(r, "tie_word_embeddings", true);
+    m->plain_mlp = strncmp(kind, "gated-", 6) != 0;
+    m->tied_embeddings = hf_flag(r, "tie_word_embeddings", !multilingual);
     m->bidirectional = !decoder;
     m->norms = decoder ? 3 : 2;
     if (decoder) m->cross = r->positions ? r->positions : hf_number(r, "n_positions", 1, 1 << 24, 512);
@@ -163,6 +163,7 @@ HF_FN void hf_read_pair(hf_reader *r, trn_model *m)
         const char *type;
         void (*read)(hf_reader *, trn_model *);
     } row[] = { { "t5", hf_read_t5 },
+                { "mt5", hf_read_t5 },
                 { "whisper", hf_read_whisper },
                 { "clip", hf_read_clip },
                 { "DiTTransformer2DModel", hf_read_dit } };
