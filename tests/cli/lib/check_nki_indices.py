@@ -186,6 +186,8 @@ class Refused(unittest.TestCase):
                      lambda x: nl.max(nl.load(x), axis=1, keepdim=True))
         self.refuses("load has no argument 'masks'; the nearest is 'mask'", lambda x: nl.load(x, masks=None))
         self.refuses("nl.exp has no argument 'scale'", lambda x: nl.exp(nl.load(x), scale=2.0))
+        self.refuses("nl.softmax computes in float32; what it gives with compute_dtype=bfloat16 is not known",
+                     lambda x: nl.softmax(nl.load(x), axis=1, compute_dtype=nl.bfloat16))
         self.refuses("max8 has no argument 'count'", lambda x: oisa.max8(src=ol.load(x), count=4))
         self.refuses("ndarray has no argument 'adress'; the nearest is 'address'",
                      lambda x: nl.ndarray((1, 2), nl.float32, adress=(0, 0)))

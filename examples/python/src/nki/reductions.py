@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Union
 
-from . import isa, operators
+from . import _core, dtypes, isa, operators
 from ._numpy import np
 from .arithmetic import binary, unary
 from .handle import Operator
@@ -115,9 +115,17 @@ def any(x: NkiTensor, axis: Axis, mask: Mask | None = None, dtype: Format | None
     return reduced(_op("logical_or"), x, axis, mask, dtype)
 
 
+def _in_float32(function: str, compute_dtype: Format | None) -> None:
+    """Refuses another format of what is computed between: its numbers are not known."""
+    if compute_dtype is not None and dtypes.of(compute_dtype) != dtypes.of("float32"):
+        raise _core.Error(f"nl.{function} computes in float32; what it gives with compute_dtype="
+                          f"{dtypes.of(compute_dtype)} is not known")
+
+
 def softmax(x: NkiTensor, axis: Axis = -1, mask: Mask | None = None, dtype: Format | None = None,
-            **_: Any) -> NkiTensor:
+            compute_dtype: Format | None = None, **_: Any) -> NkiTensor:
     """tensor_reduce(max, negate), activation(exp, bias), tensor_reduce(add), reciprocal, multiply."""
+    _in_float32("softmax", compute_dtype)
     box = engine_box(mask, tuple(x.shape))
     top = reduced(_op("maximum"), x, axis, box, "float32", True, True)
     if _axes(x, axis) == list(range(1, x.ndim)):
@@ -132,6 +140,7 @@ def softmax(x: NkiTensor, axis: Axis = -1, mask: Mask | None = None, dtype: Form
 def rms_norm(x: NkiTensor, w: Operand, axis: Axis, n: float, epsilon: float = 1e-6, mask: Mask | None = None,
              dtype: Format | None = None, compute_dtype: Format | None = None, **_: Any) -> NkiTensor:
     """square, tensor_reduce(add), multiply and add, rsqrt, multiply, multiply."""
+    _in_float32("rms_norm", compute_dtype)
     squares = reduced(_op("add"), unary(_op("square"), x, mask, dtype="float32"), axis, mask, "float32", True)
     scaled = binary(_op("add"), binary(_op("multiply"), squares, 1.0 / n), float(epsilon))
     scaled = binary(_op("multiply"), x, unary(_op("rsqrt"), scaled), mask, dtype="float32")
