@@ -423,12 +423,7 @@ static void beside(void **state)
 }
 
 #else
-static void without_cjson(void **state)
-{
-    (void)state;
-    print_message("cJSON is not installed: configurations are not read\n");
-    skip();
-}
+#include "without_cjson.h"
 #endif
 
 int main(void)

@@ -1084,12 +1084,7 @@ static void layers_of_each_kind(void **state)
 }
 
 #else
-static void without_cjson(void **state)
-{
-    (void)state;
-    print_message("cJSON is not installed: configurations are not read\n");
-    skip();
-}
+#include "without_cjson.h"
 #endif
 
 int main(void)

@@ -138,21 +138,14 @@ trni_simd_pairs_weave_all(TRNI_PAIRS_WEAVE_PARAMS, const trni_simd_pairs_table *
     trni_simd_pairs_most(wild, most);
 }
 
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave_numbers(TRNI_PAIRS_WEAVE_PARAMS)
+TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave(TRNI_PAIRS_WEAVE_PARAMS)
 {
-    trni_simd_pairs_weave_all(out, panel, width, src, line, table, below, lanes, map, seen, wild, NULL);
-}
-
-TRNI_KERNEL TRNI_TARGET_AVX512 static void trni_simd_pairs_weave_codes(TRNI_PAIRS_WEAVE_PARAMS)
-{
+    if (!table) {
+        trni_simd_pairs_weave_all(out, panel, width, src, line, table, below, lanes, map, seen, wild, NULL);
+        return;
+    }
     const trni_simd_pairs_table t = trni_simd_pairs_table_of(table);
     trni_simd_pairs_weave_all(out, panel, width, src, line, table, below, lanes, map, seen, wild, &t);
-}
-
-TRNI_FN void trni_simd_pairs_weave(TRNI_PAIRS_WEAVE_PARAMS)
-{
-    (table ? trni_simd_pairs_weave_codes : trni_simd_pairs_weave_numbers)(out, panel, width, src, line, table, below,
-                                                                          lanes, map, seen, wild);
 }
 
 /* Four chains, k mod 4, of 128 numbers, as most products have them: each of four vectors has four words of each. */

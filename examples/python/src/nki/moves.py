@@ -206,17 +206,11 @@ def _spread(x: NkiTensor, shape: Sequence[int]) -> NkiTensor:
 
 # ---- loads and stores: dma_copy ----
 
-def within(side: Any, box: Box | None) -> None:
-    """Refuses a slice that ends behind its tensor where no mask cuts it."""
-    if box is None and isinstance(side, Scattered) and side.refusal:
-        raise IndexError(side.refusal)
-
-
 def load(src: Any, mask: Mask | None = None, dtype: Format | None = None, **_: Any) -> NkiTensor:
     """A new tile with the numbers of a tensor in HBM: dma_copy."""
     shape = tuple(src.shape)
     box = box_of(mask, shape)
-    within(src, box)
+    scattered.within(src, box)
 
     def emit(dst: NkiTensor) -> None:
         move_inside(dst.reshaped(shape) if dst.shape != shape else dst, src, box)

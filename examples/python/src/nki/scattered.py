@@ -81,11 +81,16 @@ def _view(tensor: NkiTensor, place: int, count: int, step: int) -> NkiTensor:
     return tensor.strided((1, count), (pitch, step), place)
 
 
+def within(side: Any, where: Any) -> None:
+    """Refuses a slice that ends behind its tensor where no mask cuts it."""
+    if where is None and isinstance(side, Scattered) and side.refusal:
+        raise IndexError(side.refusal)
+
+
 def pairs(dst: Side, src: Side, where: NDArray[Any] | None = None) -> Iterator[tuple[NkiTensor, NkiTensor]]:
     """Views of dst and of src, element by element in order, for each run; where: a mask of them."""
     for side in (dst, src):
-        if where is None and type(side) is Scattered and side.refusal:
-            raise IndexError(side.refusal)
+        within(side, where)
     if np.prod(dst.shape) != np.prod(src.shape):
         raise _core.Error(f"dma_copy: dst has the shape {tuple(dst.shape)}, src {tuple(src.shape)}")
     where = None if where is None else where.reshape(-1)
