@@ -349,7 +349,7 @@ HEAD = """\
 #ifndef TRNI_ENGINE_ACT_DATA_H
 #define TRNI_ENGINE_ACT_DATA_H
 
-#include "../trn_base.h"
+#include "../base/base.h"
 
 """
 

@@ -133,7 +133,7 @@ class Amalgam:
 
 
 def version_of():
-    base = (SOURCE / "trn_base.h").read_text(encoding="utf-8")
+    base = (SOURCE / "base" / "base.h").read_text(encoding="utf-8")
     return [re.search(rf"^#define TRN_VERSION_{part} (\d+)$", base, re.M)[1] for part in ("MAJOR", "MINOR", "PATCH")]
 
 

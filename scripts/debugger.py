@@ -4,7 +4,7 @@
     (lldb) command script import scripts/debugger.py     or in ~/.lldbinit
 
 A trn_tensor then prints as its format, its shape and its numbers, of whatever strides. `trn EXPRESSION FORMAT [COUNT]`
-prints an array of codes: trn weights bf16 16. Formats are read from trnmath/trn_format.h beside this file.
+prints an array of codes: trn weights bf16 16. Formats are read from trnmath/number/format.h beside this file.
 SPDX-License-Identifier: MIT
 """
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Format:
 
 def formats():
     """All of them, in the order of the enumeration."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "trnmath", "trn_format.h")
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "trnmath", "number", "format.h")
     with open(path, encoding="utf-8") as file:
         text = file.read().split("#define TRNI_FORMATS(X)")[1].split("/* clang-format on */")[0].replace("\\\n", " ")
     rows = re.findall(r"X\(([^()]*)\)", text)

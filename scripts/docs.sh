@@ -22,7 +22,7 @@ rm -rf "$pages/html" "$pages/headers"
 mkdir "$pages/headers" && python3 scripts/docs/filter.py "$pages/headers" >"$pages/inputs" || exit 2
 {
     cat scripts/docs/Doxyfile
-    echo "PROJECT_NUMBER = $(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' trnmath/trn_base.h)"
+    echo "PROJECT_NUMBER = $(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' trnmath/base/base.h)"
     echo "OUTPUT_DIRECTORY = \"$pages\""
     echo "WARN_LOGFILE = \"$pages/warnings\""
     echo "LAYOUT_FILE = \"$pages/layout.xml\""

@@ -38,7 +38,7 @@ need gcc cmake make pkgconf dpkg-dev python3 libcjson-dev zlib1g-dev libpcre2-de
     libprotobuf-c-dev protobuf-c-compiler \
     libmpfr-dev libsleef-dev
 
-version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
+version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/base/base.h")
 architecture=$(dpkg --print-architecture)
 maintainer="${DEBFULLNAME:-the trnmath authors} <${DEBEMAIL:-trnmath@localhost}>"
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || stat -c %Y "$root/LICENSE")}

@@ -59,7 +59,7 @@ def include() -> pathlib.Path:
 
 
 def version() -> str:
-    text = (include() / "trnmath" / "trn_base.h").read_text(encoding="utf-8")
+    text = (include() / "trnmath" / "base" / "base.h").read_text(encoding="utf-8")
     return re.findall(r'#define TRN_VERSION "([^"]+)"', text)[0]
 
 

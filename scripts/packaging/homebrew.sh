@@ -15,10 +15,10 @@ url=${2:-file://$archive}
 case $url in
 *[\"\\#]*) say "the URL has a character that Ruby would take for its own" ;;
 esac
-header=$(tar -tf "$archive" 2>/dev/null | grep -E '(^|/)trnmath/trn_base\.h$' | head -n 1)
-[ -n "$header" ] || say "$1: it holds no trnmath/trn_base.h"
+header=$(tar -tf "$archive" 2>/dev/null | grep -E '(^|/)trnmath/base/base\.h$' | head -n 1)
+[ -n "$header" ] || say "$1: it holds no trnmath/base/base.h"
 version=$(tar -xOf "$archive" "$header" | sed -n 's/^#define TRN_VERSION "\([0-9.]*\)"$/\1/p')
-[ -n "$version" ] || say "$1: its trn_base.h tells no version"
+[ -n "$version" ] || say "$1: its base/base.h tells no version"
 if command -v sha256sum >/dev/null; then sum=$(sha256sum "$archive"); else sum=$(shasum -a 256 "$archive"); fi
 
 cat <<FORMULA

@@ -10,7 +10,7 @@ program=$programs/manpages
 . "$root/tests/cli/lib/tools.sh"
 looked=0
 
-version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
+version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/base/base.h")
 
 # options TEXT-FILE: every --word in it; "--fail-..." is none
 options() {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The recipes of scripts/packaging: all of them have the version of trn_base.h, and each installs what a program finds,
+# The recipes of scripts/packaging: all of them have the version of base/base.h, and each installs what a program finds,
 # builds with and runs. The managers' own calls are answered by lib/fake_*, which do the work in a scratch directory.
 # Usage: tests/cli/packaging.sh DIRECTORY-OF-PROGRAMS, from tests/.
 set -u
@@ -10,7 +10,7 @@ recipes=$root/scripts/packaging
 lib=$root/tests/cli/lib
 PYTHONDONTWRITEBYTECODE=1 CC=$(quick_cc)
 export PYTHONDONTWRITEBYTECODE CC
-version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
+version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/base/base.h")
 
 # builds PREFIX: the program of Conan's test_package, from a copy of it, against what was installed there
 builds() {
@@ -40,7 +40,7 @@ port = json.loads(text)
 assert text == json.dumps(port, indent=2) + "\n", "not as vcpkg format-manifest writes it"
 known = {"name", "version", "description", "homepage", "license", "supports", "dependencies"}
 assert set(port) <= known and {"name", "version", "description", "license"} <= set(port), set(port)
-assert port["version"] == version, f"vcpkg.json has version {port['version']}, trn_base.h has {version}"
+assert port["version"] == version, f"vcpkg.json has version {port['version']}, base/base.h has {version}"
 assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", port["name"]) and port["license"] == "MIT"
 assert re.fullmatch(r"[a-z0-9&|!() ]+", port["supports"])
 for of in port["dependencies"]:
@@ -73,7 +73,7 @@ whole "$PWD/conan/package"
 refuses 'usage: homebrew.sh ARCHIVE [URL]'
 refuses 'nowhere.tar: there is no such file' nowhere.tar
 : >empty.tar
-refuses 'empty.tar: it holds no trnmath/trn_base.h' empty.tar
+refuses 'empty.tar: it holds no trnmath/base/base.h' empty.tar
 mkdir -p unpacked/trnmath-x && cp -R "$root/trnmath" "$root/LICENSE" unpacked/trnmath-x/
 tar -czf archive.tar.gz -C unpacked trnmath-x
 refuses 'the URL has a character that Ruby would take for its own' archive.tar.gz 'https://x/"'

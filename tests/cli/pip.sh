@@ -109,7 +109,7 @@ for part in numpy numpy.libs; do
 done
 PYTHONPATH=$scratch/numpy_only
 export PYTHONPATH
-version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
+version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/base/base.h")
 ../venv/bin/python -m pip list 2>/dev/null | grep -q "^trnmath *$version\$" || fail "pip list knows no trnmath $version"
 for isa in portable $(grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo avx2) \
     $(grep -qw avx512bw /proc/cpuinfo 2>/dev/null && echo avx512); do

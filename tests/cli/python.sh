@@ -12,7 +12,7 @@ program=$library
 
 # ---- the shared object: only what the header names, under a name with the version ----
 
-version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h")
+version=$(sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/base/base.h")
 sed -n 's/^TRNMATH_API .*[ *]\(trnmath_[a-z_0-9]*\)(.*/\1/p' "$root/examples/python/ext/trnmath_flat.h" | sort >want
 nm -D --defined-only "$library" | awk '{ print $NF }' | sort >got
 [ -s want ] && cmp -s want got ||

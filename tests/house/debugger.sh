@@ -103,7 +103,7 @@ fi
 if [ "$level" -ge 2 ]; then
     checked
     if have clangd && [ -f "$root/.build/test/compile_commands.json" ]; then
-        for file in trnmath/trn_matmul.h tests/unit/test_core_memory.c; do
+        for file in trnmath/array/matmul.h tests/unit/test_core_memory.c; do
             step "clangd has errors in $file" timeout 300 clangd --check="$root/$file" --log=error
         done
     else

@@ -25,7 +25,8 @@ fail_each "$scratch/list" '%s'
 [ "$level" -ge 2 ] || finish
 checked
 mkdir "$scratch/copy" && cp -R "$root/trnmath" "$root/scripts" "$scratch/copy/"
-sed 's,trn_act_from_name(const,trn_act_from_nowhere(const,' "$root/trnmath/trn_act.h" >"$scratch/copy/trnmath/trn_act.h"
+sed 's,trn_act_from_name(const,trn_act_from_nowhere(const,' "$root/trnmath/engine/act.h" \
+    >"$scratch/copy/trnmath/engine/act.h"
 sh "$scratch/copy/scripts/docs.sh" "$scratch/bad" >"$scratch/log" 2>&1 &&
     fail 'scripts/docs.sh does not mind that CONTENTS names what is not there'
 finish

@@ -20,7 +20,7 @@ names() {
     [ "$(grep -o '`[^`]*[.]h`' "$scratch/row" | sort -u | wc -l)" -eq $# ] ||
         fail "trnmath/README.md, Where do I change X?, $what: names other headers, too: $(cat "$scratch/row")"
 }
-names 'a number format' trn_format.h
+names 'a number format' number/format.h
 names 'an instruction' engine/vector_elementwise.h core/core_rows.h
 
 # ---- the copy ----
@@ -41,7 +41,7 @@ change() {
 
 # ---- a format: its name in the enumeration, and its row ----
 
-change trn_format.h 's,^    TRN_CFP8 /.*,&\
+change number/format.h 's,^    TRN_CFP8 /.*,&\
     \, TRN_F8_E2M5,' '/^    X(CFP8, /,/)$/s,)$,) X(F8_E2M5\, "float8_e2m5"\, ""\, ""\, "e2m5 fp8_e2m5"\, \\\
       FLOAT\, 8\, 2\, 5\, 1\, 0\, 0x5f\, 0x60\, 0x70\, F8\, F8\, F8),'
 
@@ -80,7 +80,7 @@ for program in format instruction; do
         -o "$scratch/$program" -lm && step "the copy's $program" "$scratch/$program"
 done
 # A row that is not in its place is no row: the compiler says so.
-change trn_format.h '/^    X(TF32, /,/)  *.$/d'
+change number/format.h '/^    X(TF32, /,/)  *.$/d'
 echo '#include <trnmath/trn_format.h>' >"$scratch/place.c"
 checked
 # shellcheck disable=SC2086
@@ -91,10 +91,10 @@ grep -q 'rows of TRNI_FORMATS stand in the order of trn_format' "$scratch/log" |
 
 # ---- no other header has a list of them: nine formats, or twelve instructions, in code ----
 
-sed -n 's/^    X(\([A-Z0-9_]*\), ".*/TRN_\1/p' "$root/trnmath/trn_format.h" >"$scratch/formats"
+sed -n 's/^    X(\([A-Z0-9_]*\), ".*/TRN_\1/p' "$root/trnmath/number/format.h" >"$scratch/formats"
 sed -n 's/^    X(\([a-z0-9_]*\), .*/\1/p' "$root/trnmath/core/core_rows.h" >"$scratch/instructions"
 checked
-[ "$(wc -l <"$scratch/formats")" -ge 19 ] || fail 'trn_format.h: fewer than 19 rows were found'
+[ "$(wc -l <"$scratch/formats")" -ge 19 ] || fail 'number/format.h: fewer than 19 rows were found'
 # lists NAMES MANY FILE...: other files that name so MANY of the NAMES
 lists() {
     names=$1 many=$2
@@ -126,16 +126,16 @@ lists() {
         }') >"$scratch/list"
     fail_each "$scratch/list" "%s: a list beside $*, which it should read"
 }
-lists "$scratch/formats" 9 trn_format.h
+lists "$scratch/formats" 9 number/format.h
 lists "$scratch/instructions" 12 core/core_rows.h machine/engine_cycles.h
 
 # ---- the page of formats has the names of each row; integers share one, and configurable FP8 has none ----
 
 checked
 sed -n 's/^    X(\([A-Z0-9_]*\), "\([^"]*\)", "\([^"]*\)", "\([^"]*\)".*/TRN_\1|\2|\3|\4/p' \
-    "$root/trnmath/trn_format.h" | grep -v -e '^TRN_[IU][0-9]' -e '^TRN_CFP8' | sort >"$scratch/rows"
+    "$root/trnmath/number/format.h" | grep -v -e '^TRN_[IU][0-9]' -e '^TRN_CFP8' | sort >"$scratch/rows"
 sed -n 's/^| `\(TRN_[A-Z0-9_]*\)` |/\1|/p' "$root/trnmath/formats.md" | sed 's/[*]//g; s/ (NKI)//; s/ *| */|/g' |
     cut -d'|' -f1-4 | sort >"$scratch/page"
 comm -23 "$scratch/rows" "$scratch/page" >"$scratch/list"
-fail_each "$scratch/list" 'trnmath/formats.md does not say what the row of trn_format.h does: %s'
+fail_each "$scratch/list" 'trnmath/formats.md does not say what the row of number/format.h does: %s'
 finish

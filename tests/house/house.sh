@@ -1,11 +1,12 @@
 #!/bin/sh
 # The house holds together: the doors at the root of trnmath/, at most forty with the umbrella, are those of floors.txt,
-# of the umbrella and of the table in trnmath/README.md; parts and rooms lie in the folders of floors.txt, a part is
-# included by its door and what is behind it alone, and a room defines no public name; a header includes what it uses
-# (includes.py), only downward and in no circle; old names lead to doors; instruction sets are entered from the room
-# that they speed up; foreign headers have one door each; the one file and the installation have the same headers; no
-# line of a source or a script is longer than 120 characters; nothing else lies at the top level; and trn_base.h names
-# the results that tests/digest/expected.txt has. (What is in a door: contents.sh.)
+# of the umbrella and of the table in trnmath/README.md; a door is a comment and the includes of its parts, and no
+# header in a folder includes a door; parts and rooms lie in the folders of floors.txt, and a room defines no public
+# name; a header includes what it uses (includes.py), only downward and in no circle; old names lead to doors;
+# instruction sets are entered from the room that they speed up; foreign headers have one place each; the one file and
+# the installation have the same headers; no line of a source or a script is longer than 120 characters; nothing else
+# lies at the top level; and base/base.h names the results that tests/digest/expected.txt has. (What is in a door:
+# contents.sh.)
 . "$(dirname -- "$0")/lib.sh"
 
 floors=$root/tests/house/floors.txt
@@ -50,6 +51,15 @@ differ "$scratch/doors" "$scratch/table" "trnmath/README.md's table of doors has
 checked
 count=$(($(wc -l <"$scratch/at_root") + 1)) # and trnmath.h
 [ "$count" -le 40 ] || fail "trnmath/ has $count headers at its root, and forty is enough: let some be parts of others"
+
+# Programs read what a door is for at its top; what is in it is in its parts, which headers in folders include, too.
+for door in $(cat "$scratch/doors"); do
+    checked
+    awk -v door="$door" '
+        /\*\// && !below { below = FNR; next }
+        below && !/^$|^#(include "|ifndef TRN_|define TRN_[A-Z_]*_H$|endif)/ { print door ", line " FNR }' "$door"
+done >"$scratch/list"
+fail_each "$scratch/list" '%s: below its opening comment a door includes its parts, and has nothing else'
 
 # Old names, for one release: each leads to a door.
 checked
@@ -97,32 +107,28 @@ fail_each "$scratch/list" 'a room defines a public name, which belongs behind a 
 # ---- which results ----
 
 checked
-said=$(sed -n 's/^#define TRNI_RESULTS_DIGEST 0x\([0-9a-f]*\)u$/\1/p' trn_base.h)
+said=$(sed -n 's/^#define TRNI_RESULTS_DIGEST 0x\([0-9a-f]*\)u$/\1/p' base/base.h)
 recorded=$(sed -n 's/^digest //p' "$root/tests/digest/expected.txt")
 [ -n "$said" ] && [ "$said" = "$recorded" ] ||
-    fail "trn_base.h: TRNI_RESULTS_DIGEST is '$said', but tests/digest/expected.txt has $recorded"
+    fail "base/base.h: TRNI_RESULTS_DIGEST is '$said', but tests/digest/expected.txt has $recorded"
 
 # ---- includes ----
 
 headers | xargs awk -v floors="$floors" -v pairs="$scratch/pairs" '
     function tell(text) { printf "%s, line %d: %s\n", FILENAME, FNR, text }
     function folder_of(header) { return header ~ /\// ? substr(header, 1, index(header, "/") - 1) : door[header] }
-    # The door that a header is, is a part of, or is behind; behind several, all of them.
-    function doors_of(header,    line) {
-        if (header in known) return known[header]
-        if (header !~ /\//) return known[header] = " " header " "
+    # Its second line says whose a header in a folder is: "A part of trn_plan.h.", "Behind ...", "A room of every door".
+    function second_line(header,    line) {
+        if (header in second) return second[header]
         if ((getline line < header) > 0) getline line < header
         close(header)
-        part[header] = line ~ /^ \* A part of /
-        gsub(/[^a-z0-9_.]+/, " ", line)
-        return known[header] = " " line " "
+        return second[header] = line
     }
-    # Only what is behind its door includes a part.
-    function strange(header, target,    whose) {
-        whose = doors_of(target)
-        if (!part[target] || FILENAME == "trnmath.h") return 0
-        match(whose, /trn_[a-z0-9_]+\.h/)
-        return index(doors_of(header), substr(whose, RSTART, RLENGTH)) == 0
+    # Doors are for programs: behind them headers include each other, and a door includes its parts between the words.
+    function strange(header, target) {
+        if (target !~ /\//) return "a door, for programs: include the header in a folder that has the name"
+        if (header ~ /\// || target ~ /^base\/words_/) return ""
+        return index(second_line(target), "A part of " header ".") ? "" : "no part of " header
     }
     function module_of(header) {
         sub(/^.*\//, "", header)
@@ -165,7 +171,7 @@ headers | xargs awk -v floors="$floors" -v pairs="$scratch/pairs" '
         else if (FILENAME ~ /\//) target = here "/" target
         there = folder_of(target)
         if (FILENAME == "trnmath.h") next
-        if (strange(FILENAME, target)) tell("\"" target "\" is a part of another door: include that")
+        if (what = strange(FILENAME, target)) tell("\"" target "\" is " what)
         if (here == "simd") { # its room has included all else before
             if (there != "simd" && floor[there] > 1)
                 tell("\"" target "\" is for the room to include that this kernel speeds up")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What cmake --install leaves: all headers, old names and both libraries, found by find_package and by pkg-config
-# wherever the tree is moved, with the version of trn_base.h. The packages that are used when they are there: SLEEF as a
-# component and through pkg-config, OpenMP by one flag. (Programs that are built in all ways: ways.sh.)
+# wherever the tree is moved, with the version of base/base.h. The packages that are used when they are there: SLEEF as
+# a component and through pkg-config, OpenMP by one flag. (Programs that are built in all ways: ways.sh.)
 . "$(dirname -- "$0")/lib.sh"
 
 cat >"$scratch/app.c" <<'END'
@@ -19,15 +19,15 @@ version=$(version_of_headers)
 runs() {
     checked
     got=$("$1") || fail "$2: the program exits with $?"
-    [ "${got%% *}" = "$version" ] || fail "$2: the program prints version '$got', trn_base.h says $version"
+    [ "${got%% *}" = "$version" ] || fail "$2: the program prints version '$got', base/base.h says $version"
     [ -z "${3:-}" ] || [ "${got##* }" = "$3" ] || fail "$2: trn_fp_check found ${got##* }, expected $3"
 }
 
-# A name such as TRN_VERSION stands twice in trn_base.h: as text and as three numbers.
+# A name such as TRN_VERSION stands twice in base/base.h: as text and as three numbers.
 checked
 numbers=$(awk '/^#define TRN_VERSION_(MAJOR|MINOR|PATCH) /{ printf "%s%s", dot, $3; dot = "." }' \
-    "$root/trnmath/trn_base.h")
-[ "$numbers" = "$version" ] || fail "trn_base.h: TRN_VERSION is \"$version\" but its three numbers say $numbers"
+    "$root/trnmath/base/base.h")
+[ "$numbers" = "$version" ] || fail "base/base.h: TRN_VERSION is \"$version\" but its three numbers say $numbers"
 
 # ---- install, and move the tree, so that nothing may depend on where it was put ----
 
@@ -156,7 +156,7 @@ if have pkg-config; then
     export PKG_CONFIG_PATH
     checked
     got=$(pkg-config --modversion trnmath) || fail 'pkg-config does not find trnmath.pc'
-    [ "$got" = "$version" ] || fail "trnmath.pc: says version '$got', trn_base.h says $version"
+    [ "$got" = "$version" ] || fail "trnmath.pc: says version '$got', base/base.h says $version"
     # shellcheck disable=SC2046
     if step 'pkg-config: the C program does not build' \
         "$cc" -O2 ${CFLAGS:-} "$scratch/app.c" -o "$scratch/app_c" $(pkg-config --cflags --libs trnmath); then

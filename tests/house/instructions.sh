@@ -8,7 +8,7 @@ table=$scratch/table
 sed -n '/^## Every instruction of nki.isa/,/^<!-- end of arguments/p' "$page" | grep '^| *`' | cut -d'|' -f2 >"$table"
 tr ',' '\n' <"$table" | sed -n 's/.*`\([a-z_0-9]*\)`.*/\1/p' | sort -u >"$scratch/named"
 sed -n 's/^    X(\([a-z_0-9]*\), .*/\1/p' "$root/trnmath/core/core_rows.h" | sort -u >"$scratch/core"
-grep -ho 'trn_status trn_[a-z_0-9]*(const trn_[a-z_0-9]*_args' "$root"/trnmath/trn_*.h "$root"/trnmath/*/*.h |
+grep -ho 'trn_status trn_[a-z_0-9]*(const trn_[a-z_0-9]*_args' "$root"/trnmath/*/*.h |
     sed 's/trn_status trn_\([a-z_0-9]*\)(.*/\1/' | sort -u >"$scratch/functions"
 
 checked
@@ -19,8 +19,8 @@ while read -r name; do
     case $plain in
     get_nc_version | get_nc_sub_version | register_*) continue ;; # a field and a table; variables
     core_barrier | sendrecv) # of many cores
-        grep -q "trn_status trn_cores_${plain#core_}(" "$root/trnmath/trn_cores.h" ||
-            fail "trnmath/engines.md names $name, but trn_cores.h has none"
+        grep -q "trn_status trn_cores_${plain#core_}(" "$root/trnmath/cores/cores.h" ||
+            fail "trnmath/engines.md names $name, but cores/cores.h has none"
         continue
         ;;
     esac

@@ -131,12 +131,12 @@ loose() {
     ! has_fma || echo "-ffp-contract=fast ${x86:+-mfma}"
 }
 
-# What trn_base.h says.
-version_of_headers() { sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/trn_base.h"; }
+# What base/base.h says.
+version_of_headers() { sed -n 's/^#define TRN_VERSION "\(.*\)"$/\1/p' "$root/trnmath/base/base.h"; }
 
 cxx_of() { case $1 in gcc) echo g++ ;; *) echo clang++ ;; esac; }
 
-# Every header, named from trnmath/: trn_base.h, array/systolic.h, ... The doors are what a program may include; parts
+# Every header, named from trnmath/: trn_matmul.h, array/systolic.h, ... The doors are what a program may include; parts
 # hold public names of one door each, rooms have none. (Old names, in forward/, are no headers of their own.)
 headers() { (cd "$root/trnmath" && find . -name forward -prune -o -name '*.h' -print | sed 's,^\./,,' | sort); }
 doors() { headers | grep -v /; }

@@ -19,17 +19,17 @@ while IFS=: read -r file line name; do
 done <"$scratch/named" >"$scratch/list"
 fail_each "$scratch/list" 'a file that is not there is named: %s'
 
-# Wherever the version is spelt, it is that of trn_base.h; its day is that of the newest entry of CHANGELOG.md.
+# Wherever the version is spelt, it is that of base/base.h; its day is that of the newest entry of CHANGELOG.md.
 version=$(version_of_headers)
 day=$(sed -n "s/^## $version (\([0-9-]*\))\$/\1/p" trnmath/CHANGELOG.md)
-[ -n "$day" ] || fail "trnmath/CHANGELOG.md has no '## $version (DAY)', which trn_base.h says it is"
+[ -n "$day" ] || fail "trnmath/CHANGELOG.md has no '## $version (DAY)', which base/base.h says it is"
 spelt() { # FILE LINE
     checked
-    grep -qxF "$2" "$1" || fail "$1 does not have this line, as trn_base.h and CHANGELOG.md do: $2"
+    grep -qxF "$2" "$1" || fail "$1 does not have this line, as base/base.h and CHANGELOG.md do: $2"
 }
 said() { # FILE WORDS, somewhere in it
     checked
-    grep -qF "$2" "$1" || fail "$1 does not say $2, as trn_base.h does"
+    grep -qF "$2" "$1" || fail "$1 does not say $2, as base/base.h does"
 }
 spelt .github/CITATION.cff "version: $version"
 spelt .github/CITATION.cff "date-released: $day"

@@ -105,8 +105,8 @@ version=$(version_of_headers | tr . _)
 unlinked 'a program without the bodies' "trni_bodies_$version" "$scratch/user.o"
 mkdir "$scratch/other"
 cp -R "$root/trnmath" "$scratch/other/trnmath"
-sed 's/^#define TRN_VERSION_PATCH .*/#define TRN_VERSION_PATCH 77/' "$root/trnmath/trn_base.h" \
-    >"$scratch/other/trnmath/trn_base.h"
+sed 's/^#define TRN_VERSION_PATCH .*/#define TRN_VERSION_PATCH 77/' "$root/trnmath/base/base.h" \
+    >"$scratch/other/trnmath/base/base.h"
 step 'headers of another version do not compile' \
     gcc -DTRN_SPLIT -I"$scratch/other" -c "$scratch/user.c" -o "$scratch/other.o"
 for library; do

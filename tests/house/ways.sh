@@ -17,7 +17,7 @@ wide=-march=native
 agrees() {
     checked
     got=$("$2") || fail "$3: the program exits with $? (${got:-nothing}): its two files do not agree"
-    [ "${got%% *}" = "$version" ] || fail "$3: the program prints version '${got%% *}', trn_base.h says $version"
+    [ "${got%% *}" = "$version" ] || fail "$3: the program prints version '${got%% *}', base/base.h says $version"
     [ -s "$scratch/said.$1" ] || echo "${got##* } $3" >"$scratch/said.$1"
     read -r number first <"$scratch/said.$1"
     [ "${got##* }" = "$number" ] || fail "$3: the results' number is ${got##* }, but $number by $first"

@@ -11,7 +11,7 @@
 #define TRNI_ARRAY_MATMUL_WORKER_H
 
 #include "../base/threads.h"
-#include "../trn_tensor_engine.h"
+#include "tensor_engine.h"
 #include "matmul_pairs.h"
 #include "matmul_quads.h"
 #include "matmul_unit.h"

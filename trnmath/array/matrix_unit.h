@@ -14,7 +14,7 @@
 #ifndef TRNI_ARRAY_MATRIX_UNIT_H
 #define TRNI_ARRAY_MATRIX_UNIT_H
 
-#include "../trn_cpu.h"
+#include "../base/cpu.h"
 
 /* A tile of a is 16 rows of 16 words; one of b 16 words down and 16 columns. A word is two BF16 numbers, or four of
  * int8, that follow each other along K, the first in its low bits. */

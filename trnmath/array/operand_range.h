@@ -15,7 +15,7 @@
 #ifndef TRNI_ARRAY_OPERAND_RANGE_H
 #define TRNI_ARRAY_OPERAND_RANGE_H
 
-#include "../trn_cpu.h"
+#include "../base/cpu.h"
 
 /* What was found so far; all zero = no number, or none but zeros. `most` is the largest magnitude, and 2^31 - `rest`
  * the smallest that is no zero; `any` has the bits that any of them has. */

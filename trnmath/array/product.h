@@ -9,7 +9,7 @@
 #ifndef TRNI_ARRAY_PRODUCT_H
 #define TRNI_ARRAY_PRODUCT_H
 
-#include "../trn_random.h"
+#include "../number/random.h"
 #include "../base/threads.h"
 #include "systolic_panels.h"
 

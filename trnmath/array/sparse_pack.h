@@ -37,7 +37,7 @@
 #ifndef TRNI_ARRAY_SPARSE_PACK_H
 #define TRNI_ARRAY_SPARSE_PACK_H
 
-#include "../trn_pack.h"
+#include "../data/pack.h"
 
 typedef struct trn_sparse_pattern {
     int m, n; /* m of every n consecutive elements are stored */

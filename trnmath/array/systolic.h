@@ -17,8 +17,8 @@
 
 #include <math.h>
 
-#include "../trn_numerics.h"
-#include "../trn_round.h"
+#include "../machine/numerics.h"
+#include "../number/round.h"
 #include "systolic_aligned.h"
 
 enum { TRNI_ARRAY_ROWS = 128, TRNI_MAX_CHAINS = 16, TRNI_MAX_GROUP = 4 };

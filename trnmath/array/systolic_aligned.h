@@ -46,7 +46,7 @@
 
 #include <math.h>
 
-#include "../trn_numerics.h"
+#include "../machine/numerics.h"
 
 /* Exponents e are those of the smallest normal numbers, the operands' biases considered. */
 typedef struct trni_formats {

@@ -17,7 +17,7 @@
 #ifndef TRNI_ARRAY_SYSTOLIC_LANES_H
 #define TRNI_ARRAY_SYSTOLIC_LANES_H
 
-#include "../trn_cpu.h"
+#include "../base/cpu.h"
 #include "systolic.h"
 
 /* 32 lanes: gcc 12 peels loops of up to 16 steps before it would vectorise them. Two rows of a hide the latency of a

@@ -12,8 +12,8 @@
 
 #include <math.h>
 
-#include "../trn_convert.h"
-#include "../trn_numerics.h"
+#include "../data/convert.h"
+#include "../machine/numerics.h"
 #include "operand_range.h"
 #include "systolic_aligned.h"
 

@@ -18,8 +18,8 @@
 
 #include <math.h>
 
-#include "../trn_cpu.h"
-#include "../trn_round.h"
+#include "../base/cpu.h"
+#include "../number/round.h"
 
 /* Significands of `bits` bits: neighbours at 1 are `apart`, below `least` they come no closer. */
 typedef struct trni_grid {

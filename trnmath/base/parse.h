@@ -11,7 +11,7 @@
 
 #include <limits.h>
 
-#include "../trn_base.h"
+#include "base.h"
 
 /* ---- reading ---- */
 

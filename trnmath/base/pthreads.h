@@ -9,7 +9,7 @@
 #ifndef TRNI_BASE_PTHREADS_H
 #define TRNI_BASE_PTHREADS_H
 
-#include "../trn_base.h"
+#include "base.h"
 
 #if defined(__has_include)
 #if __has_include(<pthread.h>)

@@ -13,7 +13,7 @@
 #ifndef TRNI_BASE_THREADS_H
 #define TRNI_BASE_THREADS_H
 
-#include "../trn_base.h"
+#include "base.h"
 
 #if defined(_OPENMP)
 #include <omp.h>

@@ -3,8 +3,8 @@
  *
  * DOES: puts macros of these names aside (near and far of windows.h, move of curses.h, check of macOS, seed of Perl,
  *     the functions of tgmath.h, and words as usual as these), so that our headers read the same after any other.
- * DOES NOT: take macros away from anybody: words_end.h brings each back as it was. Doors that include each other do so
- *     several times, which the preprocessor's stack of each word allows for; so there is no guard.
+ * DOES NOT: take macros away from anybody: words_end.h brings each back as it was. Every door includes both, around its
+ *     parts; so there is no guard.
  *
  * KNOWN FROM: gcc and clang, #pragma push_macro; the words are those of tests/house/foreign_macros.txt that occur in
  *     our headers, which tests/house/foreign.sh compares, and others that somebody may well define.

@@ -29,9 +29,9 @@
 #define TRNI_CORE_CORE_STATE_H
 
 #include "core_types.h"
-#include "../trn_engine_state.h"
-#include "../trn_scalar_engine.h"
-#include "../trn_trace.h"
+#include "../engine/engine_state.h"
+#include "../engine/scalar_engine.h"
+#include "../machine/trace.h"
 
 /* What the clock believes. Documented: the pages' costs, each transfer in one piece, TensorE always warm, tiles where
  * there is room. Measured: what profiles of devices say goes before (the rows of trn_cost.h that are measured), an

@@ -13,12 +13,17 @@
 
 #include "core_hbm.h"
 #include "core_rows.h"
-#include "../trn_dma.h"
-#include "../trn_cost.h"
-#include "../trn_gpsimd_engine.h"
-#include "../trn_sparse.h"
-#include "../trn_tensor_engine.h"
-#include "../trn_vector_engine.h"
+#include "../engine/dma.h"
+#include "../machine/cost.h"
+#include "../engine/gpsimd_engine.h"
+#include "../array/sparse.h"
+#include "../array/tensor_engine.h"
+#include "../engine/vector_elementwise.h"
+#include "../engine/vector_reduce.h"
+#include "../engine/vector_search.h"
+#include "../engine/vector_statistics.h"
+#include "../engine/vector_move.h"
+#include "../engine/vector_random.h"
 
 /* ---- a row ---- */
 

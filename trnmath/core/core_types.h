@@ -4,8 +4,8 @@
 #ifndef TRNI_CORE_CORE_TYPES_H
 #define TRNI_CORE_CORE_TYPES_H
 
-#include "../trn_spec.h"
-#include "../trn_tensor.h"
+#include "../machine/spec_physical.h"
+#include "../data/tensor.h"
 
 /* ---- memory ---- */
 

@@ -17,9 +17,9 @@
 #ifndef TRNI_CORES_CORES_ARGS_H
 #define TRNI_CORES_CORES_ARGS_H
 
-#include "../trn_collective.h"
-#include "../trn_core.h"
-#include "../trn_mesh.h"
+#include "../network/collective.h"
+#include "../core/core_register.h"
+#include "../network/mesh.h"
 
 /* ---- processes ---- */
 

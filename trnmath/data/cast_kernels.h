@@ -14,8 +14,8 @@
 #ifndef TRNI_DATA_CAST_KERNELS_H
 #define TRNI_DATA_CAST_KERNELS_H
 
-#include "../trn_cpu.h"
-#include "../trn_format.h"
+#include "../base/cpu.h"
+#include "../number/format.h"
 
 /* ---- nearest even to and from BF16, F16 and TF32 ---- */
 

@@ -10,7 +10,7 @@
 #ifndef TRNI_DATA_ITERATE_H
 #define TRNI_DATA_ITERATE_H
 
-#include "../trn_tensor.h"
+#include "tensor.h"
 
 enum { TRNI_ITERATOR_VIEWS = 4 };
 

@@ -4,9 +4,9 @@
 #ifndef TRNI_DATA_MX_CAST_H
 #define TRNI_DATA_MX_CAST_H
 
-#include "../trn_numerics.h"
-#include "../trn_random.h"
-#include "../trn_tensor.h"
+#include "../machine/numerics.h"
+#include "../number/random.h"
+#include "tensor.h"
 
 enum { TRN_MX_BLOCK = 32 };
 

@@ -24,7 +24,7 @@
 #ifndef TRNI_ENGINE_ACT_DATA_H
 #define TRNI_ENGINE_ACT_DATA_H
 
-#include "../trn_base.h"
+#include "../base/base.h"
 
 enum { TRNI_ACT_LOWEST = -8, TRNI_ACT_OCTAVES = 15 };
 

@@ -21,7 +21,7 @@
 #ifndef TRNI_ENGINE_ALU_KERNELS_H
 #define TRNI_ENGINE_ALU_KERNELS_H
 
-#include "../trn_alu.h"
+#include "alu.h"
 #include "gpsimd_math.h"
 
 /* Elementwise loops whose result may be an operand: compilers look for partial overlap, do not expect a full one, and

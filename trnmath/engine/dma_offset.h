@@ -12,7 +12,7 @@
 #ifndef TRNI_ENGINE_DMA_OFFSET_H
 #define TRNI_ENGINE_DMA_OFFSET_H
 
-#include "../trn_instruction.h"
+#include "instruction.h"
 
 /* One of a copy's two sides: names for its sentences. */
 typedef struct trni_dma_side {

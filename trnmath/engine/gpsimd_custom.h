@@ -31,9 +31,9 @@
 #ifndef TRNI_ENGINE_GPSIMD_CUSTOM_H
 #define TRNI_ENGINE_GPSIMD_CUSTOM_H
 
-#include "../trn_instruction.h"
-#include "../trn_random.h"
-#include "../trn_tensor.h"
+#include "instruction.h"
+#include "../number/random.h"
+#include "../data/tensor.h"
 
 enum {
     TRN_GPSIMD_PROCESSORS = 8,

@@ -20,7 +20,7 @@
 
 #include <math.h>
 
-#include "../trn_format.h"
+#include "../number/format.h"
 
 /* rSqrt(+-0) is an infinity with the sign of the zero. */
 TRNI_FN float trni_rsqrt(float x)

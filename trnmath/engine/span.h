@@ -15,11 +15,11 @@
 #define TRNI_ENGINE_SPAN_H
 
 #include "../data/cast.h"
-#include "../trn_instruction.h"
-#include "../trn_numerics.h"
-#include "../trn_random.h"
+#include "instruction.h"
+#include "../machine/numerics.h"
+#include "../number/random.h"
 #include "../base/workspace.h"
-#include "../trn_tensor.h"
+#include "../data/tensor.h"
 
 /* ---- who executes ---- */
 

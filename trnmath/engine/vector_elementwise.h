@@ -31,9 +31,9 @@
 #ifndef TRNI_ENGINE_VECTOR_ELEMENTWISE_H
 #define TRNI_ENGINE_VECTOR_ELEMENTWISE_H
 
-#include "../trn_alu.h"
-#include "../trn_instruction.h"
-#include "../trn_tensor.h"
+#include "alu.h"
+#include "instruction.h"
+#include "../data/tensor.h"
 
 /* ---- tensor_tensor ---- */
 

@@ -28,8 +28,8 @@
 #ifndef TRNI_ENGINE_VECTOR_MOVE_H
 #define TRNI_ENGINE_VECTOR_MOVE_H
 
-#include "../trn_instruction.h"
-#include "../trn_mx.h"
+#include "instruction.h"
+#include "../data/mx_layout.h"
 
 typedef struct trn_nc_stream_shuffle_args {
     TRN_INSTRUCTION_FIELDS;

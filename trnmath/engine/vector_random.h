@@ -37,8 +37,8 @@
 #ifndef TRNI_ENGINE_VECTOR_RANDOM_H
 #define TRNI_ENGINE_VECTOR_RANDOM_H
 
-#include "../trn_alu.h"
-#include "../trn_engine_state.h"
+#include "alu.h"
+#include "engine_state.h"
 
 typedef struct trn_rng_args {
     TRN_INSTRUCTION_FIELDS;  /* engine: VECTOR (default), or GPSIMD from Trainium2 on */

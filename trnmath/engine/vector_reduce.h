@@ -28,8 +28,8 @@
 #ifndef TRNI_ENGINE_VECTOR_REDUCE_H
 #define TRNI_ENGINE_VECTOR_REDUCE_H
 
-#include "../trn_act.h"
-#include "../trn_engine_state.h"
+#include "act.h"
+#include "engine_state.h"
 #include "vector_elementwise.h"
 
 /* ---- tensor_reduce ---- */

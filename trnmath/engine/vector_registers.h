@@ -12,7 +12,7 @@
 
 #include "vector_elementwise.h"
 #include "vector_rows.h"
-#include "../trn_engine_state.h"
+#include "engine_state.h"
 
 /* ---- the accumulator registers, as reduce commands want them ---- */
 

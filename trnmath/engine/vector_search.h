@@ -31,7 +31,7 @@
 #ifndef TRNI_ENGINE_VECTOR_SEARCH_H
 #define TRNI_ENGINE_VECTOR_SEARCH_H
 
-#include "../trn_alu.h"
+#include "alu.h"
 
 typedef struct trn_max8_args {
     TRN_INSTRUCTION_FIELDS;

@@ -36,7 +36,7 @@
 #ifndef TRNI_ENGINE_VECTOR_STATISTICS_H
 #define TRNI_ENGINE_VECTOR_STATISTICS_H
 
-#include "../trn_alu.h"
+#include "alu.h"
 
 typedef struct trn_bn_stats_args {
     TRN_INSTRUCTION_FIELDS;

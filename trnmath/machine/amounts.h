@@ -10,7 +10,7 @@
 #ifndef TRNI_MACHINE_AMOUNTS_H
 #define TRNI_MACHINE_AMOUNTS_H
 
-#include "../trn_base.h"
+#include "../base/base.h"
 
 typedef enum trni_measure {
     TRNI_RATE,   /* bytes per second of what has to be there */

@@ -25,7 +25,7 @@
 #ifndef TRNI_MACHINE_ENGINE_CYCLES_H
 #define TRNI_MACHINE_ENGINE_CYCLES_H
 
-#include "../trn_spec.h"
+#include "spec_physical.h"
 
 /* ---- numbers that are no instruction's own ---- */
 

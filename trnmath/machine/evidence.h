@@ -23,7 +23,7 @@
 
 #include <math.h>
 
-#include "../trn_base.h"
+#include "../base/base.h"
 
 /* class, name, rows, spread, where. */
 #define TRNI_EVIDENCE(X)                                                                                               \

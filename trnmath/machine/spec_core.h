@@ -21,7 +21,7 @@
 #ifndef TRNI_MACHINE_SPEC_CORE_H
 #define TRNI_MACHINE_SPEC_CORE_H
 
-#include "../trn_format.h"
+#include "../number/format.h"
 #include "spec_core_rows.h"
 
 typedef enum trn_generation {

@@ -6,7 +6,7 @@
 #ifndef TRNI_MACHINE_SPEC_FORMATS_H
 #define TRNI_MACHINE_SPEC_FORMATS_H
 
-#include "../trn_format.h"
+#include "../number/format.h"
 
 /* ---- what engines do with a format ---- */
 

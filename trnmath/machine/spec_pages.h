@@ -4,7 +4,7 @@
 #ifndef TRNI_MACHINE_SPEC_PAGES_H
 #define TRNI_MACHINE_SPEC_PAGES_H
 
-#include "../trn_base.h"
+#include "../base/base.h"
 
 #define TRNI_NKI1 "Neuron SDK, nki/guides/architecture/trainium_inferentia2_arch.rst"
 #define TRNI_NKI2 "Neuron SDK, nki/guides/architecture/trainium2_arch.rst"

@@ -27,7 +27,7 @@
 #ifndef TRNI_MACHINE_TENSOR_COST_H
 #define TRNI_MACHINE_TENSOR_COST_H
 
-#include "../trn_spec.h"
+#include "spec_physical.h"
 
 /* ---- one instruction ---- */
 

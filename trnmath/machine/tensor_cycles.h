@@ -20,7 +20,7 @@
 #ifndef TRNI_MACHINE_TENSOR_CYCLES_H
 #define TRNI_MACHINE_TENSOR_CYCLES_H
 
-#include "../trn_spec.h"
+#include "spec_physical.h"
 
 #include <math.h>
 

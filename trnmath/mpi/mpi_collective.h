@@ -4,7 +4,7 @@
 #ifndef TRNI_MPI_MPI_COLLECTIVE_H
 #define TRNI_MPI_MPI_COLLECTIVE_H
 
-#include "../trn_collective.h"
+#include "../network/collective.h"
 
 #if defined(TRN_USE_MPI) && TRN_USE_MPI + 0
 

@@ -38,7 +38,7 @@
 #ifndef TRNI_MPI_MPI_CORES_H
 #define TRNI_MPI_MPI_CORES_H
 
-#include "../trn_cores.h"
+#include "../cores/cores.h"
 #include "mpi_collective.h"
 
 #if defined(TRN_USE_MPI) && TRN_USE_MPI + 0

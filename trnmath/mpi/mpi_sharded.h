@@ -37,7 +37,8 @@
 #define TRNI_MPI_MPI_SHARDED_H
 
 #include "mpi_collective.h"
-#include "../trn_reshard.h"
+#include "../sharded/reshard.h"
+#include "../sharded/sharded_matmul.h"
 
 #if defined(TRN_USE_MPI) && TRN_USE_MPI + 0
 

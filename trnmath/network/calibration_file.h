@@ -28,8 +28,8 @@
 
 #include <float.h>
 
-#include "../trn_calibration.h"
-#include "../trn_trace.h"
+#include "../machine/calibration.h"
+#include "../machine/trace.h"
 
 /* The text need not end with a zero. calibration is written only when TRN_OK is returned. */
 TRN_API trn_status trn_calibration_load(const char *text, size_t length, trn_calibration *calibration,

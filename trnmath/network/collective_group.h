@@ -26,11 +26,12 @@
 #ifndef TRNI_NETWORK_COLLECTIVE_GROUP_H
 #define TRNI_NETWORK_COLLECTIVE_GROUP_H
 
-#include "../trn_calibration.h"
-#include "../trn_cpu.h"
-#include "../trn_schedule.h"
-#include "../trn_tensor.h"
-#include "../trn_topology.h"
+#include "../machine/calibration.h"
+#include "../base/cpu.h"
+#include "schedule.h"
+#include "../data/tensor.h"
+#include "topology_file.h"
+#include "topology_svg.h"
 
 /* ---- the question ---- */
 

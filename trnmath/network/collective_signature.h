@@ -9,7 +9,7 @@
 #define TRNI_NETWORK_COLLECTIVE_SIGNATURE_H
 
 #include "signature.h"
-#include "../trn_collective.h"
+#include "collective.h"
 
 /* ---- networks ---- */
 

@@ -18,7 +18,7 @@
 #include "../engine/alu_kernels.h"
 #include "../data/cast.h"
 #include "collective_layout.h"
-#include "../trn_random.h"
+#include "../number/random.h"
 
 /* ---- arithmetic ---- */
 

@@ -12,7 +12,7 @@
 #define TRNI_NETWORK_COLLECTIVE_VIEWS_H
 
 #include "collective_time.h"
-#include "../trn_convert.h"
+#include "../data/convert.h"
 
 typedef struct trni_views {
     const trn_collective_args *a;

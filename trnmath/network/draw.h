@@ -14,7 +14,7 @@
 #include <math.h>
 
 #include "topology_systems.h"
-#include "../trn_trace.h"
+#include "../machine/trace.h"
 
 enum { TRNI_DRAW_MARGIN = 24, TRNI_DRAW_TOP = 76, TRNI_DRAW_ROW = 38, TRNI_DRAW_LINE = 14, TRNI_DRAW_SHADES = 7 };
 

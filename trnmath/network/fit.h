@@ -35,7 +35,7 @@
 #ifndef TRNI_NETWORK_FIT_H
 #define TRNI_NETWORK_FIT_H
 
-#include "../trn_base.h"
+#include "../base/base.h"
 
 enum { TRN_FIT_NUMBERS = 16 };
 

@@ -27,8 +27,8 @@
 #ifndef TRNI_NETWORK_PSPEC_H
 #define TRNI_NETWORK_PSPEC_H
 
-#include "../trn_mesh.h"
-#include "../trn_tensor.h"
+#include "mesh.h"
+#include "../data/tensor.h"
 
 typedef enum trn_reduction { TRN_REDUCE_SUM = 0 } trn_reduction;
 

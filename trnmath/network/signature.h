@@ -13,8 +13,8 @@
 #ifndef TRNI_NETWORK_SIGNATURE_H
 #define TRNI_NETWORK_SIGNATURE_H
 
-#include "../trn_format.h"
-#include "../trn_schedule.h"
+#include "../number/format.h"
+#include "schedule.h"
 
 /* ---- words ---- */
 

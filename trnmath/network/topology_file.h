@@ -49,7 +49,7 @@
 #define TRNI_NETWORK_TOPOLOGY_FILE_H
 
 #include "topology_faults.h"
-#include "../trn_trace.h"
+#include "../machine/trace.h"
 
 /* The text need not end with a zero. net is written only when TRN_OK is returned, and keeps nothing of the text. */
 TRN_API trn_status trn_topology_load(const char *text, size_t length, trn_topology *net, trn_error *error);

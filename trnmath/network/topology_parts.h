@@ -25,7 +25,7 @@
 #ifndef TRNI_NETWORK_TOPOLOGY_PARTS_H
 #define TRNI_NETWORK_TOPOLOGY_PARTS_H
 
-#include "../trn_spec.h"
+#include "../machine/spec_physical.h"
 
 /* What a level's links are made of, for what the runtime gets out of them (trn_calibration). */
 typedef enum trn_link_kind {

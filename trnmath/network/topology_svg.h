@@ -21,7 +21,7 @@
 #define TRNI_NETWORK_TOPOLOGY_SVG_H
 
 #include "topology_systems.h"
-#include "../trn_trace.h"
+#include "../machine/trace.h"
 
 typedef struct trn_topology_svg_args {
     const trn_topology *net;

@@ -8,7 +8,7 @@
 #ifndef TRNI_NETWORK_TRAFFIC_PROGRAM_H
 #define TRNI_NETWORK_TRAFFIC_PROGRAM_H
 
-#include "../trn_collective_cost.h"
+#include "collective_cost.h"
 
 enum { TRNI_TRAFFIC_MESSAGES = 1 << 22 };
 

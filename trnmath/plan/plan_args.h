@@ -33,10 +33,11 @@
 #ifndef TRNI_PLAN_PLAN_ARGS_H
 #define TRNI_PLAN_PLAN_ARGS_H
 
-#include "../trn_calibration.h"
+#include "../machine/calibration.h"
 #include "plan_model.h"
-#include "../trn_schedule.h"
-#include "../trn_topology.h"
+#include "../network/schedule.h"
+#include "../network/topology_file.h"
+#include "../network/topology_svg.h"
 
 typedef enum trn_job { TRN_JOB_TRAIN = 0, TRN_JOB_PREFILL, TRN_JOB_DECODE, TRN_JOB_COUNT } trn_job;
 

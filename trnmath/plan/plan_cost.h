@@ -13,8 +13,8 @@
 
 #include <stdlib.h>
 
-#include "../trn_collective_cost.h"
-#include "../trn_cost.h"
+#include "../network/collective_cost.h"
+#include "../machine/cost.h"
 #include "plan_place.h"
 
 typedef struct trni_plan_work_time {

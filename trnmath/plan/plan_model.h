@@ -50,7 +50,7 @@
 #ifndef TRNI_PLAN_PLAN_MODEL_H
 #define TRNI_PLAN_PLAN_MODEL_H
 
-#include "../trn_base.h"
+#include "../base/base.h"
 
 enum { TRN_MODEL_TABLES = 64, TRN_MODEL_WIDTHS = 8 };
 

@@ -4,8 +4,8 @@
 #ifndef TRNI_PLAN_PLAN_SEARCH_H
 #define TRNI_PLAN_PLAN_SEARCH_H
 
-#include "../trn_collective_cost.h"
-#include "../trn_cost.h"
+#include "../network/collective_cost.h"
+#include "../machine/cost.h"
 #include "plan_args.h"
 
 /* ---- all degrees ---- */

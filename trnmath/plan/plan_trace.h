@@ -31,7 +31,7 @@
 #define TRNI_PLAN_PLAN_TRACE_H
 
 #include "plan_search.h"
-#include "../trn_trace.h"
+#include "../machine/trace.h"
 
 /* ---- one step ---- */
 

@@ -15,8 +15,8 @@
 #ifndef TRNI_SHARDED_RESHARD_ARGS_H
 #define TRNI_SHARDED_RESHARD_ARGS_H
 
-#include "../trn_collective_cost.h"
-#include "../trn_shard.h"
+#include "../network/collective_cost.h"
+#include "../network/shard.h"
 
 typedef struct trn_redistribute_args {
     const trn_mesh *mesh;

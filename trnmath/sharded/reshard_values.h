@@ -10,7 +10,7 @@
 #ifndef TRNI_SHARDED_RESHARD_VALUES_H
 #define TRNI_SHARDED_RESHARD_VALUES_H
 
-#include "../trn_collective.h"
+#include "../network/collective.h"
 #include "../base/threads.h"
 #include "reshard_plan.h"
 

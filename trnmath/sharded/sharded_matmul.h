@@ -32,7 +32,7 @@
 #ifndef TRNI_SHARDED_SHARDED_MATMUL_H
 #define TRNI_SHARDED_SHARDED_MATMUL_H
 
-#include "../trn_collective.h"
+#include "../network/collective.h"
 #include "sharded_plan.h"
 
 /* ---- the call ---- */

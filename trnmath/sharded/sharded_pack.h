@@ -10,7 +10,7 @@
 #ifndef TRNI_SHARDED_SHARDED_PACK_H
 #define TRNI_SHARDED_SHARDED_PACK_H
 
-#include "../trn_matmul.h"
+#include "../array/matmul.h"
 
 typedef struct trni_cut_product {
     trn_tensor x, y;             /* [lines, k], [k, width] */

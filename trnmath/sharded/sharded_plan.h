@@ -34,8 +34,8 @@
 #ifndef TRNI_SHARDED_SHARDED_PLAN_H
 #define TRNI_SHARDED_SHARDED_PLAN_H
 
-#include "../trn_cost.h"
-#include "../trn_matmul.h"
+#include "../machine/cost.h"
+#include "../array/matmul.h"
 #include "reshard_plan.h"
 
 typedef struct trn_sharded_matmul_plan {

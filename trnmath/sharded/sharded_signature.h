@@ -9,7 +9,7 @@
 #define TRNI_SHARDED_SHARDED_SIGNATURE_H
 
 #include "../network/collective_signature.h"
-#include "../trn_reshard.h"
+#include "sharded_matmul.h"
 
 /* ---- meshes ---- */
 

@@ -11,8 +11,8 @@
 #ifndef TRNI_SHARDED_SHARDED_SUMS_H
 #define TRNI_SHARDED_SHARDED_SUMS_H
 
-#include "../trn_collective.h"
-#include "../trn_matmul.h"
+#include "../network/collective.h"
+#include "../array/matmul.h"
 
 typedef enum trni_sum_what {
     TRNI_SUM_TAKE = 0, /* buffer = what member `from` has, rounded */

@@ -1,12 +1,12 @@
 /* simd/act_avx512.h - the tables of trn_act.h in AVX-512: sixteen arguments at a time.
  * Behind trn_act.h. SPDX-License-Identifier: MIT
  *
- * A SIMD kernel: same bits as the plain C body. Included by trn_act.h only, not at all under TRN_NO_INTRINSICS.
+ * A SIMD kernel: same bits as the plain C body. Included by engine/act.h only, not at all under TRN_NO_INTRINSICS.
  *
  * Rows of four coefficients come by sixteen loads and a transposition, which is faster here than four gathers; up to
  * sixteen buckets (the power laws) are looked up in registers.
  */
-#if defined(TRN_ACT_H) && !defined(TRNI_SIMD_ACT_AVX512_H)
+#if defined(TRNI_ENGINE_ACT_H) && !defined(TRNI_SIMD_ACT_AVX512_H)
 #define TRNI_SIMD_ACT_AVX512_H
 
 #include <immintrin.h>

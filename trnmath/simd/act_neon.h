@@ -1,13 +1,13 @@
 /* simd/act_neon.h - the tables of trn_act.h in NEON: four arguments at a time.
  * Behind trn_act.h. SPDX-License-Identifier: MIT
  *
- * A SIMD kernel: same bits as the plain C body, which takes its arguments one by one. Included by trn_act.h only, not
- * at all under TRN_NO_INTRINSICS.
+ * A SIMD kernel: same bits as the plain C body, which takes its arguments one by one. Included by engine/act.h only,
+ * not at all under TRN_NO_INTRINSICS.
  *
  * What is known of an octave fits bytes, and is looked up in registers; rows of four coefficients come by four loads
  * and a transposition.
  */
-#if defined(TRN_ACT_H) && !defined(TRNI_SIMD_ACT_NEON_H)
+#if defined(TRNI_ENGINE_ACT_H) && !defined(TRNI_SIMD_ACT_NEON_H)
 #define TRNI_SIMD_ACT_NEON_H
 
 #include "neon.h"

@@ -2,8 +2,8 @@
  * Behind trn_mx.h. SPDX-License-Identifier: MIT
  *
  * A SIMD kernel: here because it is faster than the plain C bodies, and it returns the same bits. Eight blocks of which
- * one has NaN, infinity or an unusual scale, and fewer than eight, go to the plain kernel. Included by trn_mx.h only,
- * after its plain kernels, and not at all under TRN_NO_INTRINSICS.
+ * one has NaN, infinity or an unusual scale, and fewer than eight, go to the plain kernel. Included by data/mx_cast.h
+ * only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
 #if defined(TRNI_DATA_MX_CAST_H) && !defined(TRNI_SIMD_MX_CAST_AVX2_H)
 #define TRNI_SIMD_MX_CAST_AVX2_H

@@ -4,7 +4,7 @@
  * A SIMD kernel: here because it is faster than the plain C bodies (twice, measured with both compilers), and it
  * returns the
  * same bits. Sixteen blocks of which one has NaN, infinity or an unusual scale, and fewer than sixteen, go to the plain
- * kernel. Included by trn_mx.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
+ * kernel. Included by data/mx_cast.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
 #if defined(TRNI_DATA_MX_CAST_H) && !defined(TRNI_SIMD_MX_CAST_AVX512_H)
 #define TRNI_SIMD_MX_CAST_AVX512_H

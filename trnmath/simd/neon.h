@@ -4,7 +4,7 @@
 #ifndef TRNI_SIMD_NEON_H
 #define TRNI_SIMD_NEON_H
 
-#include "../trn_cpu.h"
+#include "../base/cpu.h"
 
 #if TRNI_AARCH64
 #include <arm_neon.h>

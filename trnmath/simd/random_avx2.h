@@ -4,9 +4,9 @@
  * A SIMD kernel: here because it is faster than the plain C body (1.3 times clang's code for it, 1.8 times gcc's),
  * and it
  * returns the same bits. The AVX-512 SIMD kernel tells how it works; here four groups of four blocks go side by side.
- * Included by trn_random.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
+ * Included by number/random.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  */
-#if defined(TRN_RANDOM_H) && !defined(TRNI_SIMD_RANDOM_AVX2_H)
+#if defined(TRNI_NUMBER_RANDOM_H) && !defined(TRNI_SIMD_RANDOM_AVX2_H)
 #define TRNI_SIMD_RANDOM_AVX2_H
 
 #include <immintrin.h>

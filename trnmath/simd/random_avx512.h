@@ -3,12 +3,12 @@
  *
  * A SIMD kernel: here because it is faster than the plain C body (2.3 to 2.9 times), and it returns the same bits.
  * Included
- * by trn_random.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
+ * by number/random.h only, after its plain kernels, and not at all under TRN_NO_INTRINSICS.
  *
  * A block is ten dependent multiplications long, and the processor sees about two groups of eight blocks ahead: six
  * groups side by side are 1.8 times as fast as one, and seven no longer fit the registers (measured, Zen 5).
  */
-#if defined(TRN_RANDOM_H) && !defined(TRNI_SIMD_RANDOM_AVX512_H)
+#if defined(TRNI_NUMBER_RANDOM_H) && !defined(TRNI_SIMD_RANDOM_AVX512_H)
 #define TRNI_SIMD_RANDOM_AVX512_H
 
 #include <immintrin.h>

@@ -1,7 +1,7 @@
 /* simd/scalar_engine_sleef.h - the ideal functions of trn_scalar_engine.h: SLEEF's, and what is composed of them.
  * Behind trn_scalar_engine.h. SPDX-License-Identifier: MIT
  *
- * Included by trn_scalar_engine.h only, and only with TRN_USE_SLEEF, after <sleef.h>.
+ * Included by engine/scalar_engine.h only, and only with TRN_USE_SLEEF, after <sleef.h>.
  *
  * exp, log, sin, arctan, tanh and erf are SLEEF's binary32 functions (u10: below 1.0 ulp). sqrt and reciprocal are one
  * correctly rounded operation. All others are composed in binary64, where nothing cancels that matters, and rounded to
@@ -11,7 +11,7 @@
  * SLEEF declares an instruction set's functions only to files that are compiled for it; so they are declared here,
  * under names of our own.
  */
-#if defined(TRN_SCALAR_ENGINE_H) && defined(TRN_USE_SLEEF) && !defined(TRNI_SIMD_SCALAR_ENGINE_SLEEF_H)
+#if defined(TRNI_ENGINE_SCALAR_ENGINE_H) && defined(TRN_USE_SLEEF) && !defined(TRNI_SIMD_SCALAR_ENGINE_SLEEF_H)
 #define TRNI_SIMD_SCALAR_ENGINE_SLEEF_H
 
 #if TRNI_X86

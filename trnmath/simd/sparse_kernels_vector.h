@@ -8,7 +8,7 @@
  *     TRNI_V_LOW(x), TRNI_V_HIGH(x)   of a vector of words, the low halves and the high ones, as floats
  * On its own it is empty. Same bits as the plain C body: every step is a fused multiply-add or a lone addition.
  */
-#include "../trn_cpu.h"
+#include "../base/cpu.h"
 
 #if defined(TRNI_V_SUMS)
 

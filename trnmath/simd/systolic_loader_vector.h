@@ -8,7 +8,7 @@
  * On its own it is empty. Same bits as the plain C bodies, but that a NaN of TF32 keeps all of its payload: the
  * result's will be made canonical.
  */
-#include "../trn_cpu.h"
+#include "../base/cpu.h"
 
 #if defined(TRNI_V_LOADED)
 

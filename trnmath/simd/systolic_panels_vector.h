@@ -8,7 +8,7 @@
  *
  * Same bits as the plain C bodies: every step is an explicit fused multiply-add or a lone addition.
  */
-#include "../trn_cpu.h"
+#include "../base/cpu.h"
 
 #if defined(TRNI_V_ROWS)
 

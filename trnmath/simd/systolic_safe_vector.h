@@ -13,7 +13,7 @@
  * Same bits as the plain C bodies: every product is exact in a double; a rounded one is rounded once, by the fused
  * multiply-add that adds p.
  */
-#include "../trn_cpu.h"
+#include "../base/cpu.h"
 
 #if defined(TRNI_V_DOUBLE)
 

@@ -8,7 +8,7 @@
  *
  * Read as often as there are such SIMD kernels; simd/vector_end.h ends it.
  */
-#include "../trn_cpu.h"
+#include "../base/cpu.h"
 
 #if TRNI_X86
 #include <immintrin.h>

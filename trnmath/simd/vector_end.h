@@ -1,7 +1,7 @@
 /* simd/vector_end.h - undefines what simd/vector_avx2.h and simd/vector_avx512.h define.
  * Behind trn_sparse.h trn_tensor_engine.h. SPDX-License-Identifier: MIT
  */
-#include "../trn_cpu.h"
+#include "../base/cpu.h"
 #undef TRNI_V
 #undef TRNI_V_LANES
 #undef TRNI_V_TARGET

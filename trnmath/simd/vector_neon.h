@@ -5,7 +5,7 @@
  *
  * Read as often as there are such SIMD kernels; simd/vector_end.h ends it.
  */
-#include "../trn_cpu.h"
+#include "../base/cpu.h"
 
 #if TRNI_AARCH64
 #include <arm_neon.h>

@@ -24,7 +24,7 @@ class Trnmath(ConanFile):
         return os.path.abspath(os.path.join(self.recipe_folder, "..", "..", ".."))
 
     def set_version(self):
-        text = load(self, os.path.join(self._checkout(), "trnmath", "trn_base.h"))
+        text = load(self, os.path.join(self._checkout(), "trnmath", "base", "base.h"))
         self.version = re.search(r'^#define TRN_VERSION "([^"]+)"$', text, re.MULTILINE).group(1)
 
     def export_sources(self):
