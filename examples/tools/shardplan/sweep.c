@@ -79,29 +79,43 @@ static const char *without_option(const char *sentence)
     return colon ? colon + 2 : sentence;
 }
 
-static bool one_value(sp_job *job, int i, char *why)
+static bool fail_value(const sp_job *job, int i, const char *sentence, char *why)
 {
-    static sp_job one;
     const sp_sweep *s = &job->options.sweep;
-    sp_sweep_row *row = &job->row[i];
+    return app_fail(why, "--sweep %s=%g: %.400s", s->knob.name, s->value[i], without_option(sentence));
+}
+
+/* The job with value i. */
+static bool turned(sp_job *job, int i, sp_job *one, char *why)
+{
+    const sp_sweep *s = &job->options.sweep;
     char sentence[APP_WHY];
+    return sp_knob_turn(job, &s->knob, s->value[i], one, sentence) || fail_value(job, i, sentence, why);
+}
+
+static bool one_value(sp_job *job, int i, sp_job *one, char *why)
+{
+    sp_sweep_row *row = &job->row[i];
     trn_plan_list list;
-    bool ok = sp_knob_turn(job, &s->knob, s->value[i], &one, sentence);
-    if (ok && trn_plan_search(&one.args, &row->plan, 1, &list) != TRN_OK) ok = app_refuse(sentence, one.error.text);
-    if (!ok) return app_fail(why, "--sweep %s=%g: %.400s", s->knob.name, s->value[i], without_option(sentence));
-    row->chips = one.net.chips;
+    if (!turned(job, i, one, why)) return false;
+    if (trn_plan_search(&one->args, &row->plan, 1, &list) != TRN_OK) return fail_value(job, i, one->error.text, why);
+    row->chips = one->net.chips;
     row->legal = list.legal > 0;
     return true;
 }
 
+/* All values are checked before the first one takes its time. */
 bool sp_sweep_run(sp_job *job, char *why)
 {
+    static sp_job one;
     const int values = job->options.sweep.values;
     bool ok = true;
+    for (int i = 0; ok && i < values; i++) ok = turned(job, i, &one, why);
+    if (!ok) return false;
     job->row = app_memory((size_t)values, sizeof *job->row);
     for (int i = 0; ok && i < values; i++) {
         app_progress("%d of %d values", i, values);
-        ok = one_value(job, i, why);
+        ok = one_value(job, i, &one, why);
     }
     app_progress_done();
     return ok;
