@@ -23,9 +23,20 @@ TRNI_FN bool trni_poison_comes(const trni_issue *issue, const trni_core_operand 
     return (s->role & TRNI_ROLE_READ) && trni_core_operand_unsure(s) && trni_poison_found(issue->core, s, &p, &b);
 }
 
+/* A view with one partition as often as dst has them. */
+TRNI_FN trn_tensor trni_poison_spread(const trn_tensor *dst, const trn_tensor *src)
+{
+    trn_tensor t = *src;
+    trni_strides(src, t.stride);
+    t.shape[0] = dst->shape[0];
+    t.stride[0] = 0;
+    return t;
+}
+
 /* src as dst's elements follow each other. */
 TRNI_FN trn_tensor trni_poison_source(const trni_issue *issue, const trni_core_operand *s)
 {
+    if (trni_carry_in(issue) == TRNI_CARRY_SPREAD) return trni_poison_spread(issue->operand[0].view, s->view);
     if (trni_carry_in(issue) != TRNI_CARRY_TURNED) return *s->view;
     if (issue->order->engine != TRN_ENGINE_DMA) return trn_tensor_transposed(*s->view);
     return trni_dma_permuted(s->view);
