@@ -2,6 +2,7 @@
 examples/python/src/nki/device.md.
 
 Usage: device_variants.py KDA ACCELOPT [operator | name of a variant] ...
+       device_variants.py --kernels ACCELOPT [operator] ...     NKIBench's own kernels, on Trainium2 and Trainium1
 
 KDA and ACCELOPT are checkouts of github.com/Jerry2423/kda-for-trainium and github.com/zhang677/AccelOpt, of which
 nothing is in this repository. Each variant runs as it is, of its full shape, in a process of its own: seconds to
@@ -35,22 +36,25 @@ def variants(kda: Path, operator: str) -> list[tuple[str, Path, float, Any]]:
     return list(found.values())
 
 
-def run(accelopt: Path, operator: str, source: Path) -> None:
+def cases(accelopt: Path) -> dict[str, dict[str, str]]:
+    """Of each operator: where its reference and its kernel are."""
+    with open(accelopt / "NKIBench" / "summary.json", encoding="utf-8") as file:
+        return {name: next(iter(one["cases"].values()))["impls"][0] for name, one in json.load(file).items()}
+
+
+def run(accelopt: Path, operator: str, source: Path, generation: int) -> None:
     """Prints what one kernel takes, in a process of its own."""
     import numpy as np
 
     from nki import simulate
-    bench = accelopt / "NKIBench"
-    with open(bench / "summary.json", encoding="utf-8") as file:
-        case = next(iter(json.load(file)[operator]["cases"].values()))
     reference: dict[str, Any] = {}
-    exec(compile((bench / case["impls"][0]["task"]).read_text(), operator, "exec"), reference)
+    exec(compile((accelopt / "NKIBench" / cases(accelopt)[operator]["task"]).read_text(), operator, "exec"), reference)
     np.random.seed(42)
     inputs = reference["transform_to_nki_inputs"](reference["get_inputs"]())
     sys.path.insert(0, str(source.parent))
     made: dict[str, Any] = {"__name__": "kernels"}
     exec(compile(source.read_text(), str(source), "exec"), made)
-    kernel = simulate(made["kernel"])
+    kernel = simulate(made["kernel"], generation=generation)
     kernel(*inputs)
     report = kernel.report
     assert report is not None
@@ -58,8 +62,8 @@ def run(accelopt: Path, operator: str, source: Path) -> None:
     print(json.dumps({"ms": 1e3 * report.time_s, "shares": shares}))
 
 
-def time_of(accelopt: Path, operator: str, source: Path, timeout_s: float) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--run", str(accelopt), operator, str(source)]
+def time_of(accelopt: Path, operator: str, source: Path, timeout_s: float, generation: int = 2) -> dict[str, Any]:
+    command = [sys.executable, __file__, "--run", str(accelopt), operator, str(source), str(generation)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:
@@ -92,10 +96,22 @@ def summary(operator: str, there: int, rows: list[tuple[float, float]]) -> str:
             f"{min(quotients):.2f} to {max(quotients):.2f} |")
 
 
+def kernels(accelopt: Path, asked: list[str]) -> None:
+    """NKIBench's own kernels."""
+    for operator, where in cases(accelopt).items():
+        for generation in (2, 1) if not asked or operator in asked else ():
+            got = time_of(accelopt, operator, accelopt / "NKIBench" / where["kernel"], 600, generation)
+            told = f"{got['ms']:.3f} ms" if "ms" in got else f"refused: {got['refused']}"
+            print(f"{operator}, Trainium{generation}: {told}", flush=True)
+
+
 def main() -> int:
+    if sys.argv[1:2] == ["--kernels"] and len(sys.argv) > 2:
+        kernels(Path(sys.argv[2]), sys.argv[3:])
+        return 0
     if sys.argv[1:2] == ["--run"]:
         try:
-            run(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]))
+            run(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), int(sys.argv[5]))
         except Exception as trouble:
             traceback.print_exc()
             print(" ".join(str(trouble).split()), file=sys.stderr)

@@ -467,9 +467,9 @@ TRNI_FN void trni_request_nc_transpose(const trni_issue *issue, trn_tensor_instr
     i->stationary_format = a->data.format;
 }
 
-/* A product with a row of ones for each piece that one bank of PSUM holds, by the width of its elements (whole numbers as
- * fractions of that width: assumed). Pages count on the ones, which halve the passes of F32; the profiles do not show
- * it. */
+/* A product with a row of ones for each piece that one bank of PSUM holds, by the width of its elements (whole numbers
+ * as fractions of that width: assumed). The pages count on the ones, which halve the passes of F32; profiles of devices
+ * do not show that. */
 TRNI_FN void trni_request_partition_broadcast(const trni_issue *issue, trn_tensor_instruction *i)
 {
     const trn_partition_broadcast_args *a = (const trn_partition_broadcast_args *)issue->args;

@@ -332,7 +332,7 @@ TRNI_FN double trni_throttle_skip(const trn_core_spec *core, trni_throttle *t, d
     return work - windows * core->tensor_warm_up_s;
 }
 
-/* Part of `work` of an instruction that leaves the engine as warm as it is: up to the window's end. Returns the rest. */
+/* `work` of an instruction that leaves the engine as warm as it is, up to the window's end. Returns the rest of it. */
 TRNI_FN double trni_throttle_idle(const trn_core_spec *core, trni_throttle *t, double work, double utilisation)
 {
     const double r = core->tensor_cold_rate, window = core->tensor_warm_up_s;
