@@ -23,13 +23,13 @@ APART = 1.10  # pairs that differ by less are noise
 
 
 def variants(kda: Path, operator: str) -> list[tuple[str, Path, float, Any]]:
-    """(name, file, ms that it took, its shares of engines), one for each file: the last that passed."""
+    """(name, file, ms that it took, its shares of engines), one for each file: the last record of it."""
     found: dict[str, tuple[str, Path, float, Any]] = {}
     with open(kda / "workspaces" / operator / "candidates.jsonl", encoding="utf-8") as file:
         for one in map(json.loads, file):
-            if not one.get("passed") or not one.get("latency_ms"):
+            source = kda / "workspaces" / operator / str(one.get("candidate"))
+            if not one.get("latency_ms") or not source.is_file():
                 continue
-            source = kda / "workspaces" / operator / one["candidate"]
             printed = float(one["latency_ms"])
             ms = printed if source.stem in AS_PRINTED else 2 * printed - EMPTY_MS
             found[source.stem] = (source.stem, source, ms, one.get("metrics"))
