@@ -131,7 +131,7 @@ def main() -> int:
             got = time_of(accelopt, operator, source, 1200)
             if "ms" in got:
                 rows.append((device_ms, got["ms"]))
-                print(f"{operator} {name}: device {device_ms:.3f} ms {json.dumps(shares)}, ours {got['ms']:.3f} "
+                print(f"{operator} {name}: device {device_ms:.3f} ms {json.dumps(shares)}, ours {got['ms']:.5f} "
                       f"({got['ms'] / device_ms:.2f}) {json.dumps(got['shares'])}", flush=True)
             else:
                 print(f"{operator} {name}: device {device_ms:.3f} ms, refused: {got['refused']}", flush=True)
