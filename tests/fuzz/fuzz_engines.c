@@ -812,7 +812,8 @@ typedef struct kind {
     X(reciprocal) X(tensor_reduce) X(tensor_scalar_reduce) X(tensor_scalar_cumulative) X(tensor_tensor_scan)           \
     X(exponential) X(range_select) X(select_reduce) X(bn_stats) X(bn_aggr) X(max8) X(nc_find_index8)                   \
     X(nc_match_replace8) X(nc_stream_shuffle) X(partition_broadcast) X(vector_transpose) X(quantize_mx) X(rng)         \
-    X(rand2) X(dropout) X(set_rng_seed) X(rand_set_state) X(rand_get_state) X(iota) X(affine_select) X(local_gather) X(nc_n_gather)        \
+    X(rand2) X(dropout) X(set_rng_seed) X(rand_set_state) X(rand_get_state) X(iota) X(affine_select)                   \
+    X(local_gather) X(nc_n_gather)                                                                                     \
     X(tensor_partition_reduce) X(nonzero_with_count) X(sequence_bounds) X(topk) X(gpsimd_custom) X(dma_copy)           \
     X(dma_transpose) X(dma_compute) X(activation) X(activate2)
 /* clang-format on */

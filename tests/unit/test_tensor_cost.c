@@ -367,8 +367,8 @@ static void a_sequence_of_one(void **state)
 }
 
 /* A cold engine, step by step of 0.1 ns: at half of its rate, at all of it after 3 us at work; after each window of 3
- * us with less than 1.5 us of its array at work it is cold again, and the next window begins with its next work. Work of
- * less than half of the array leaves it as warm as it is. */
+ * us with less than 1.5 us of its array at work it is cold again, and the next window begins with its next work. Work
+ * of less than half of the array leaves it as warm as it is. */
 typedef struct walked {
     double now, warm, window, busy;
     int colder;

@@ -1,5 +1,5 @@
-/* test_vector_move.c - nc_stream_shuffle, partition_broadcast, the Vector engine's transpose, quantize_mx: bits that move, groups that share
- * a scale, the way on to nc_matmul_mx, refusals.
+/* test_vector_move.c - nc_stream_shuffle, partition_broadcast, the Vector engine's transpose, quantize_mx: bits that
+ * move, groups that share a scale, the way on to nc_matmul_mx, refusals.
  * SPDX-License-Identifier: MIT
  *
  * Random arguments against the twin: test_engine_twin_search.c.

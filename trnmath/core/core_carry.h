@@ -23,8 +23,8 @@ TRNI_FN bool trni_poison_comes(const trni_issue *issue, const trni_core_operand 
     return (s->role & TRNI_ROLE_READ) && trni_core_operand_unsure(s) && trni_poison_found(issue->core, s, &p, &b);
 }
 
-/* A view with one partition as often as dst has them. Strides that are all 0 would mean packed rows: the axis of the one
- * partition, which is never taken, keeps its own. */
+/* A view with one partition as often as dst has them. Strides that are all 0 would mean packed rows: the axis of the
+ * one partition, which is never taken, has its own. */
 TRNI_FN trn_tensor trni_poison_spread(const trn_tensor *dst, const trn_tensor *src)
 {
     const int more = src->rank < TRN_MAX_RANK;

@@ -171,8 +171,8 @@ static void a_cold_engine_is_slow(void **state)
     }
 }
 
-/* Products of one row, a bank of PSUM after the other: two passes of F32 by the pages, and four as profiles have it, of an
- * engine that they never warm; one of BF16. */
+/* Products of one row, a bank of PSUM after the other: two passes of F32 by the pages, and four as profiles have it, of
+ * an engine that they never warm; one of BF16. */
 static void a_broadcast_is_products(void **state)
 {
     (void)state;
