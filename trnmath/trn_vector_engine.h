@@ -32,6 +32,7 @@
  *     nc_find_index8               Trn1   documented; NaN is not found: assumed               search
  *     nc_match_replace8            Trn1   documented; no dst_idx on Trn1: measured            search
  *     nc_stream_shuffle            Trn1   documented: bits move                               move
+ *     partition_broadcast          Trn1   TensorE's, by a product: documented; bits: assumed  move
  *     nc_transpose, here as        Trn1   documented: bits move                               move
  *         vector_transpose
  *     quantize_mx                  Trn3   documented; groups with NaN: assumed                move
@@ -68,9 +69,9 @@
  *     trn_max8_args, trn_max8                             the eight largest, descending, duplicates kept
  *     trn_nc_find_index8_args, trn_nc_find_index8         where eight values are
  *     trn_nc_match_replace8_args, trn_nc_match_replace8   eight values replaced, and where they were
- *   engine/vector_move.h: numbers that change places or packing on the Vector engine: shuffle, transpose,
- *                         quantize_mx.
+ *   engine/vector_move.h: numbers that change places or packing: shuffle, broadcast, transpose, quantize_mx.
  *     trn_nc_stream_shuffle_args, trn_nc_stream_shuffle   partitions within their quadrant
+ *     trn_partition_broadcast_args, trn_partition_broadcast   one partition to many, as the Tensor engine does it
  *     trn_vector_transpose_args, trn_vector_transpose     nc_transpose with engine = vector
  *     trn_quantize_mx_args, trn_quantize_mx               MXFP8 codes and scales (Trainium3)
  *   engine/vector_random.h: random numbers in tiles: rng, rand2, dropout, and the seeds and states of the generators.

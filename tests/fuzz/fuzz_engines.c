@@ -42,6 +42,7 @@ typedef union any_args {
     trn_nc_find_index8_args nc_find_index8;
     trn_nc_match_replace8_args nc_match_replace8;
     trn_nc_stream_shuffle_args nc_stream_shuffle;
+    trn_partition_broadcast_args partition_broadcast;
     trn_vector_transpose_args vector_transpose;
     trn_quantize_mx_args quantize_mx;
     trn_rng_args rng;
@@ -423,6 +424,15 @@ static void make_nc_stream_shuffle(void)
     number(&a->shuffle_mask[below(32)]);
 }
 
+static void make_partition_broadcast(void)
+{
+    trn_partition_broadcast_args *a = &args.partition_broadcast;
+    const trn_format format = any_format();
+    output(&a->dst, format, P, F);
+    input(&a->src, format, one_in(8) ? P : 1, F);
+    a->src.cfp8 = a->dst.cfp8;
+}
+
 static void make_vector_transpose(void)
 {
     const trn_format format = any_format();
@@ -801,8 +811,9 @@ typedef struct kind {
     X(tensor_tensor) X(tensor_scalar) X(scalar_tensor_tensor) X(tensor_copy) X(tensor_copy_predicated) X(memset)       \
     X(reciprocal) X(tensor_reduce) X(tensor_scalar_reduce) X(tensor_scalar_cumulative) X(tensor_tensor_scan)           \
     X(exponential) X(range_select) X(select_reduce) X(bn_stats) X(bn_aggr) X(max8) X(nc_find_index8)                   \
-    X(nc_match_replace8) X(nc_stream_shuffle) X(vector_transpose) X(quantize_mx) X(rng) X(rand2) X(dropout)            \
-    X(set_rng_seed) X(rand_set_state) X(rand_get_state) X(iota) X(affine_select) X(local_gather) X(nc_n_gather)        \
+    X(nc_match_replace8) X(nc_stream_shuffle) X(partition_broadcast) X(vector_transpose) X(quantize_mx) X(rng)         \
+    X(rand2) X(dropout) X(set_rng_seed) X(rand_set_state) X(rand_get_state) X(iota) X(affine_select)                   \
+    X(local_gather) X(nc_n_gather)                                                                                     \
     X(tensor_partition_reduce) X(nonzero_with_count) X(sequence_bounds) X(topk) X(gpsimd_custom) X(dma_copy)           \
     X(dma_transpose) X(dma_compute) X(activation) X(activate2)
 /* clang-format on */

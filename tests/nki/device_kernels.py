@@ -95,6 +95,37 @@ def adamw(width: int) -> Any:
     return report, got, theta - F32(1e-5) * theta - F32(0.01) * (F32(0.9) * m + F32(0.1) * g) / root
 
 
+@nki.jit
+def mamba_kernel(delta: Any, u: Any, a: Any, b: Any, c: Any, width: int) -> Any:
+    """A selective scan, whose rows b and c are the same for all channels."""
+    out = nl.ndarray(delta.shape, dtype=F32, buffer=nl.shared_hbm)
+    states = nl.load(a)
+    carried = nl.zeros((nl.par_dim(128), a.shape[1]), dtype=F32)
+    for i in range(delta.shape[1] // width):
+        at = nl.ds(i * width, width)
+        total = nl.zeros((nl.par_dim(128), width), dtype=F32)
+        d, x = nl.load(delta[:, at]), nl.load(u[:, at])
+        for s in range(a.shape[1]):
+            one = nl.ds(s, 1)
+            decay = nisa.activation(op=nl.exp, data=d, scale=states[:, one])
+            enters = nl.multiply(nl.multiply(d, x), nl.load(b[one, at]).broadcast_to((128, width)))
+            held = nisa.tensor_tensor_scan(decay, enters, initial=carried[:, one], op0=np.multiply, op1=np.add)
+            carried[:, one] = nl.copy(held[:, width - 1:width])
+            total += nl.multiply(held, nl.load(c[one, at]).broadcast_to((128, width)))
+        nl.store(out[:, at], total)
+    return out
+
+
+def mamba(width: int) -> Any:
+    delta, u, a, b, c = (F32(0.05) * x for x in draws((128, 1024), (128, 1024), (128, 16), (16, 1024), (16, 1024)))
+    report, got = run(mamba_kernel, delta, u, a, b, c, width)
+    held, want = np.zeros((128, 16)), np.zeros(delta.shape)
+    for i in range(1024):
+        held = np.exp(delta[:, i, None] * a) * held + (delta * u)[:, i, None] * b[:, i]
+        want[:, i] = held @ c[:, i]
+    return report, got, want.astype(F32)
+
+
 # ---- products ----
 
 def halves(x: Any) -> Any:
@@ -278,4 +309,5 @@ def bmm() -> Any:
     return report, got, exact_product(x, w)
 
 
-CASES = {f.__name__: f for f in (silu, rope, adamw, matmul, norm_first, norm_last, swiglu, attention, bmm_softmax, bmm)}
+CASES = {f.__name__: f for f in (silu, rope, adamw, mamba, matmul, norm_first, norm_last, swiglu, attention,
+                                 bmm_softmax, bmm)}

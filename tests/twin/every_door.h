@@ -239,6 +239,11 @@ DOOR(nc_stream_shuffle)
     return trn_nc_stream_shuffle(&a);
 }
 
+DOOR(partition_broadcast)
+{
+    return DOOR_CALL(partition_broadcast, .dst = DOOR_Y, .src = trn_tensor_slice(DOOR_X, 0, 0, 1));
+}
+
 DOOR(vector_transpose)
 {
     return DOOR_CALL(vector_transpose, .dst = door_y(r, TRN_F32, 32, 32), .data = door_x(TRN_F32, 32, 32));
@@ -522,6 +527,7 @@ static const struct every_door {
     { DOOR_ROW(max8) },
     { DOOR_ROW(nc_find_index8) },
     { DOOR_ROW(nc_stream_shuffle) },
+    { DOOR_ROW(partition_broadcast) },
     { DOOR_ROW(vector_transpose) },
     { DOOR_ROW(rand2) },
     { DOOR_ROW(dropout) },

@@ -213,6 +213,16 @@ static bool step_shuffle(window src)
     return true;
 }
 
+static bool step_broadcast(window src, window dst)
+{
+    src.rows = 1;
+    src.p = 32 * below(N / 32); /* where engines begin */
+    const trn_partition_broadcast_args args = { .dst = view(dst), .src = view(src) };
+    trn_core_partition_broadcast(&core, &args);
+    for (int k = 0; k < dst.rows * dst.columns; k++) *flag_of(dst, k) = *flag_of(src, k % dst.columns);
+    return true;
+}
+
 /* The predicate may be incomplete, too: then it is refused. */
 static bool step_predicated(window dst, window src)
 {
@@ -297,7 +307,7 @@ static bool step_product(window stationary, window moving)
 
 static bool step(void)
 {
-    const int rows = below(4) ? below(N) + 1 : N, columns = below(8) + 1, what = below(16);
+    const int rows = below(4) ? below(N) + 1 : N, columns = below(8) + 1, what = below(17);
     const window src = some(below(3), rows, columns), other = some(below(3), rows, columns);
     window dst = some((src.tile + 1 + below(2)) % 3, rows, columns);
     if (meet(dst, other)) dst = other; /* in place */
@@ -317,6 +327,7 @@ static bool step(void)
     case 12: return step_load(dst);
     case 13: return step_sums(dst, src);
     case 14: return step_product(src, other);
+    case 15: return step_broadcast(src, some((src.tile + 1) % 3, rows, columns));
     default: return step_store(src);
     }
 }

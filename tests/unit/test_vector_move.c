@@ -1,5 +1,5 @@
-/* test_vector_move.c - nc_stream_shuffle, the Vector engine's transpose, quantize_mx: bits that move, groups that share
- * a scale, the way on to nc_matmul_mx, refusals.
+/* test_vector_move.c - nc_stream_shuffle, partition_broadcast, the Vector engine's transpose, quantize_mx: bits that
+ * move, groups that share a scale, the way on to nc_matmul_mx, refusals.
  * SPDX-License-Identifier: MIT
  *
  * Random arguments against the twin: test_engine_twin_search.c.
@@ -110,6 +110,69 @@ static void one_partition_spreads(void **unused)
     assert_int_equal(trn_nc_stream_shuffle(&a), TRN_OK);
     for (int p = 1; p < 32; p++) assert_memory_equal(from + (size_t)p * 800 + 200, from + 200, 400);
     assert_true(memcmp(from + 800, from, 200) && memcmp(from + 800 + 600, from + 600, 200));
+}
+
+/* ---- partition_broadcast ---- */
+
+/* Bits of any format, NaN and the zero below zero among them; columns of a wider tile; elements of one seen many times.
+ */
+static void one_partition_for_all(void **unused)
+{
+    static const trn_format formats[] = { TRN_F32, TRN_BF16, TRN_F8_E4M3, TRN_I32, TRN_U8, TRN_TF32 };
+    uint64_t rng = 5;
+    (void)unused;
+    for (int round = 0; round < 60; round++) {
+        const trn_format format = formats[round % 6];
+        const size_t bytes = trn_format_bytes(format);
+        const int elements = round % 5 == 0 ? F : 1 + cases_below(&rng, 40), rows = 1 + cases_below(&rng, ROWS);
+        fill(from, sizeof from, (uint64_t)round);
+        trn_partition_broadcast_args a = { .dst = trn_tensor_2d(format, to, rows, elements),
+                                           .src = trn_tensor_2d(format, from, 1, elements) };
+        if (format == TRN_F32) memcpy(from, "\0\0\0\x80\1\0\x80\x7f", elements > 1 ? 8 : 4);
+        if (round % 4 == 3) a.src.stride[0] = 1, a.src.stride[1] = 0;
+        a.generation = (trn_generation)(TRN_TRAINIUM1 + round % 3);
+        for (size_t i = 0; i < sizeof all_isas / sizeof all_isas[0]; i++) {
+            if (!trn_isa_supported(all_isas[i])) continue;
+            memset(to, 0x55, sizeof to);
+            a.isa = all_isas[i];
+            with_threads(i % 2 ? 3 : 1);
+            assert_int_equal(trn_partition_broadcast(&a), TRN_OK);
+            for (int k = 0; k < rows * elements; k++)
+                assert_memory_equal(to + (size_t)k * bytes, from + (size_t)(a.src.stride[0] ? 0 : k % elements) * bytes,
+                                    bytes);
+            for (size_t k = (size_t)rows * (size_t)elements * bytes; k < sizeof to; k++) assert_int_equal(to[k], 0x55);
+        }
+        with_threads(1);
+    }
+}
+
+static void broadcast_refusals(void **unused)
+{
+    const refusal_watch watch = { to, sizeof to };
+    (void)unused;
+    assert_int_equal(trn_partition_broadcast(NULL), TRN_EINVAL);
+    const trn_partition_broadcast_args legal = { .dst = trn_tensor_2d(TRN_F32, to, 64, 8),
+                                                 .src = trn_tensor_2d(TRN_F32, from, 1, 8) };
+    trn_partition_broadcast_args a = legal;
+    a.src.shape[0] = 2;
+    REFUSED(trn_partition_broadcast, a, TRN_ESHAPE, "src has 2 partitions; partition_broadcast spreads one", &watch);
+    a = legal;
+    a.src.shape[1] = 7;
+    REFUSED(trn_partition_broadcast, a, TRN_ESHAPE, "src has 7 elements but a partition of dst has 8", &watch);
+    a = legal;
+    a.src.format = TRN_I32;
+    REFUSED(trn_partition_broadcast, a, TRN_EFORMAT,
+            "dst is float32 and src is int32; partition_broadcast changes no format", &watch);
+    a = legal;
+    a.src.data = to;
+    REFUSED(trn_partition_broadcast, a, TRN_EINVAL, "dst overlaps src", &watch);
+    a = legal;
+    a.engine = TRN_ENGINE_VECTOR;
+    REFUSED(trn_partition_broadcast, a, TRN_EINVAL, "engine is vector, which does not execute partition_broadcast",
+            &watch);
+    a = legal;
+    a.dst.shape[1] = a.src.shape[1] = 0;
+    assert_int_equal(trn_partition_broadcast(&a), TRN_OK);
 }
 
 static void shuffle_refusals(void **unused)
@@ -460,6 +523,8 @@ int main(void)
         cmocka_unit_test(short_quadrants),
         cmocka_unit_test(one_partition_spreads),
         cmocka_unit_test(shuffle_refusals),
+        cmocka_unit_test(one_partition_for_all),
+        cmocka_unit_test(broadcast_refusals),
         cmocka_unit_test(transposes),
         cmocka_unit_test(transpose_refusals),
         cmocka_unit_test(known_groups),

@@ -23,9 +23,26 @@ TRNI_FN bool trni_poison_comes(const trni_issue *issue, const trni_core_operand 
     return (s->role & TRNI_ROLE_READ) && trni_core_operand_unsure(s) && trni_poison_found(issue->core, s, &p, &b);
 }
 
+/* A view with one partition as often as dst has them. Strides that are all 0 would mean packed rows: the axis of the
+ * one partition, which is never taken, has its own. */
+TRNI_FN trn_tensor trni_poison_spread(const trn_tensor *dst, const trn_tensor *src)
+{
+    const int more = src->rank < TRN_MAX_RANK;
+    trn_tensor t = *src;
+    trni_strides(src, t.stride);
+    memmove(t.shape + more, t.shape, (size_t)src->rank * sizeof t.shape[0]);
+    memmove(t.stride + more, t.stride, (size_t)src->rank * sizeof t.stride[0]);
+    t.rank += more;
+    t.stride[more] = 1;
+    t.shape[0] = dst->shape[0];
+    t.stride[0] = 0;
+    return t;
+}
+
 /* src as dst's elements follow each other. */
 TRNI_FN trn_tensor trni_poison_source(const trni_issue *issue, const trni_core_operand *s)
 {
+    if (trni_carry_in(issue) == TRNI_CARRY_SPREAD) return trni_poison_spread(issue->operand[0].view, s->view);
     if (trni_carry_in(issue) != TRNI_CARRY_TURNED) return *s->view;
     if (issue->order->engine != TRN_ENGINE_DMA) return trn_tensor_transposed(*s->view);
     return trni_dma_permuted(s->view);

@@ -87,7 +87,7 @@ TRNI_DRIVER bool trni_poison_passes(const trni_issue *issue, const trni_core_ope
     const trni_carry carry = trni_carry_in(issue);
     const trni_core_operand *dst = &issue->operand[0];
     if (carry == TRNI_CARRY_STRICT || !dst->allocation || !dst->memory || trni_poison_hides(issue)) return false;
-    if (carry == TRNI_CARRY_SHUFFLED) return true;
+    if (carry == TRNI_CARRY_SHUFFLED || carry == TRNI_CARRY_SPREAD) return true;
     if (carry == TRNI_CARRY_PRODUCT) return trni_poison_plain_product(issue);
     if (carry == TRNI_CARRY_SUMS)
         return !((s->role | dst->role) & (TRNI_ROLE_GATHERED | TRNI_ROLE_SCATTERED)) && !trni_poison_indexed(issue) &&

@@ -37,6 +37,9 @@
       TRNI_IN(nc_matmul_sparse, moving))                                                                               \
     X(nc_transpose, BARE, TENSOR, TRNI_OWN, TURNED, TRNI_WITH_HOOKS(TRNI_TENSOR(NULL, trni_request_nc_transpose)),     \
       TRNI_OUT(nc_transpose, dst), TRNI_IN(nc_transpose, data))                                                        \
+    X(partition_broadcast, BARE, TENSOR, TRNI_OWN, SPREAD,                                                             \
+      TRNI_WITH_HOOKS(TRNI_TENSOR(NULL, trni_request_partition_broadcast)),                                            \
+      TRNI_W(partition_broadcast, dst), TRNI_IN(partition_broadcast, src))                                             \
     X(tensor_tensor, FULL, VECTOR, TRNI_COST(TENSOR_TENSOR, NONE, GPSIMD_TENSOR_TENSOR), ELEMENTS,                     \
       TRNI_WITH_HOOKS(TRNI_HOOKS(NULL, trni_choose_tensor_tensor, trni_tune_tensor_tensor, NULL)),                     \
       TRNI_W_I(tensor_tensor, dst), TRNI_E_I(tensor_tensor, data1), TRNI_E(tensor_tensor, data2))                      \

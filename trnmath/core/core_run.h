@@ -257,11 +257,11 @@ TRNI_FN trn_status trni_issue_cost_engine(trni_issue *issue)
 }
 
 /* Seconds of an engine that warms up, and was idle before. */
-TRNI_FN double trni_issue_warmed(trn_core *core, double waited_s, double seconds)
+TRNI_FN double trni_issue_warmed(trn_core *core, double waited_s, double seconds, double utilisation)
 {
     trni_throttle_wait(core->spec, &core->throttle, waited_s);
     const double begin_s = trni_throttle_s(&core->throttle);
-    trni_throttle_work(core->spec, &core->throttle, seconds);
+    trni_throttle_work(core->spec, &core->throttle, seconds, utilisation);
     return trni_throttle_s(&core->throttle) - begin_s;
 }
 
@@ -286,7 +286,8 @@ TRNI_FN trn_status trni_issue_cost_tensor(trni_issue *issue)
     const double more_cycles = trni_indirect_operands(issue) * trni_fact(TRN_FACT_INDIRECT);
     issue->cycles = cost.cycles + more_cycles;
     issue->seconds = cost.seconds + more_cycles / core->spec->tensor_clock_hz;
-    if (trni_issue_measured(issue)) issue->seconds = trni_issue_warmed(core, waited_s, issue->seconds);
+    if (trni_issue_measured(issue))
+        issue->seconds = trni_issue_warmed(core, waited_s, issue->seconds, cost.utilisation);
     return TRN_OK;
 }
 

@@ -56,6 +56,7 @@ typedef enum trni_carry {
     TRNI_CARRY_DATA,       /* the same, of data alone: columns and predicates choose, and have to be written */
     TRNI_CARRY_CHOSEN,     /* the same where the predicate holds; elsewhere dst stays as it is */
     TRNI_CARRY_TURNED,     /* element k of dst comes from element k of src with its axes turned */
+    TRNI_CARRY_SPREAD,     /* element k of each partition of dst comes from element k of src, which has one */
     TRNI_CARRY_SHUFFLED,   /* partitions change places within their quadrants */
     TRNI_CARRY_SUMS,       /* what a partition's results are comes from that partition alone, all of it */
     TRNI_CARRY_PRODUCT     /* row m of dst comes from column m of stationary, column n from column n of moving */
@@ -469,6 +470,21 @@ TRNI_FN void trni_request_nc_transpose(const trni_issue *issue, trn_tensor_instr
     i->k = (int)a->data.shape[0];
     i->m = trni_axis_size(&a->data, 0);
     i->stationary_format = a->data.format;
+}
+
+/* A product with a row of ones for each piece that one bank of PSUM holds, by the width of its elements (whole numbers
+ * as fractions of that width: assumed). The pages count on the ones, which halve the passes of F32; profiles of devices
+ * do not show that. */
+TRNI_FN void trni_request_partition_broadcast(const trni_issue *issue, trn_tensor_instruction *i)
+{
+    const trn_partition_broadcast_args *a = (const trn_partition_broadcast_args *)issue->args;
+    const int elements = (int)issue->operand[1].elements, most = issue->core->spec->max_n;
+    i->k = elements > 0;
+    i->m = (int)a->dst.shape[0];
+    i->pack = (elements + most - 1) / most;
+    i->n = i->pack ? (elements + i->pack - 1) / i->pack : 0;
+    i->stationary_format = i->moving_format = trn_format_bytes(a->dst.format) > 2 ? TRN_F32 : TRN_BF16;
+    i->is_stationary_onezero = issue->core->args.pace != TRN_PACE_MEASURED;
 }
 
 /* ---- DMA: how much moves, and how ---- */

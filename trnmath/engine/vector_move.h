@@ -1,4 +1,4 @@
-/* engine/vector_move.h - numbers that change places or packing on the Vector engine: shuffle, transpose, quantize_mx.
+/* engine/vector_move.h - numbers that change places or packing: shuffle, broadcast, transpose, quantize_mx.
  * A part of trn_vector_engine.h. SPDX-License-Identifier: MIT
  *
  *     #include <trnmath/trn_vector_engine.h>
@@ -11,8 +11,8 @@
  *         return trn_nc_stream_shuffle(&turn) == TRN_OK && y[4 * 4] == 0x3f80 ? 0 : 1;
  *     }
  *
- * DOES: partitions to other places of their quadrant, bit for bit; tiles of 32 by 32 to their transpose, bit for bit;
- *     tiles to MXFP8 codes and scales in the layouts that trn_nc_matmul_mx takes.
+ * DOES: partitions to other places of their quadrant, bit for bit; one partition to many, bit for bit; tiles of 32 by
+ *     32 to their transpose, bit for bit; tiles to MXFP8 codes and scales in the layouts that trn_nc_matmul_mx takes.
  * DOES NOT: know where in SBUF a tile begins (the rules for that belong to trn_core.h), or transpose on the Tensor
  *     engine (trn_nc_transpose).
  *
@@ -21,9 +21,13 @@
  * NaN or infinity. Only .rounding of the elements may differ from the chip's nearest even. Scales go to a scale tile of
  * P partitions, four of each 32, as NKI has it, or dense to one of P/8.
  *
+ * partition_broadcast is no instruction of NKI: the Tensor engine does it as a product with ones, for which a compiler
+ * puts it where a kernel spreads one partition over many. It stands here since nothing is computed.
+ *
  * KNOWN FROM: NKI, nc_stream_shuffle, nc_transpose, quantize_mx (documented: masks, 255, in place; 32 by 32, equal
  *     formats; formats, groups, scale, zeros, where scales lie); that a mask may not name a partition that src lacks,
- *     and groups with NaN: assumed.
+ *     and groups with NaN: assumed. partition_broadcast: the product is documented (architecture guide of Trainium1,
+ *     Partition Broadcast); that it changes no bit, of any format: assumed.
  */
 #ifndef TRNI_ENGINE_VECTOR_MOVE_H
 #define TRNI_ENGINE_VECTOR_MOVE_H
@@ -36,6 +40,12 @@ typedef struct trn_nc_stream_shuffle_args {
     trn_tensor dst, src;  /* one format, and as many elements per partition; dst may be src */
     int shuffle_mask[32]; /* partition i of dst's quadrants comes from shuffle_mask[i] of src's; 255: it stays */
 } trn_nc_stream_shuffle_args;
+
+typedef struct trn_partition_broadcast_args {
+    TRN_INSTRUCTION_FIELDS;
+    trn_tensor dst; /* [P, F], src's format */
+    trn_tensor src; /* [1, F] */
+} trn_partition_broadcast_args;
 
 typedef struct trn_vector_transpose_args {
     TRN_INSTRUCTION_FIELDS;
@@ -60,6 +70,12 @@ typedef struct trn_quantize_mx_args {
  * partitions they have may differ: one partition may be spread over its own quadrant). */
 TRN_API trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args);
 
+/* ---- partition_broadcast ---- */
+
+/* Every partition of dst = src, bit for bit. TRN_EFORMAT: two formats; TRN_ESHAPE: src has more partitions than one, or
+ * not as many elements as one of dst; TRN_EINVAL: overlap. */
+TRN_API trn_status trn_partition_broadcast(const trn_partition_broadcast_args *args);
+
 /* ---- nc_transpose on the Vector engine ---- */
 
 /* dst = data^T, bit for bit. TRN_EFORMAT: two formats; TRN_ELIMIT: more than 32 partitions, or elements of one (with
@@ -78,13 +94,13 @@ TRN_API trn_status trn_quantize_mx(const trn_quantize_mx_args *args);
 
 enum { TRNI_MOVE_ROWS = 32, TRNI_SHUFFLE_LEAVE = 255, TRNI_SHUFFLE_CHUNK = 64 };
 
-/* dst and a source of the same format. */
-TRNI_FN void trni_move_begin(trni_frame *f, const void *args, const trn_tensor *dst, trni_view *v,
+/* dst and a source of the same format, on this engine. */
+TRNI_FN void trni_move_begin(trni_frame *f, const void *args, trn_engine engine, const trn_tensor *dst, trni_view *v,
                              const trn_tensor *src, const char *name, const char *what)
 {
     const trn_instruction how = trni_instruction_of(args);
     (void)trni_frame_begin(f, &how, TRN_TRAINIUM2, TRN_TRAINIUM1, what);
-    (void)trni_frame_engine(f, TRN_ENGINE_VECTOR, TRN_ENGINE_UNKNOWN, what);
+    (void)trni_frame_engine(f, engine, TRN_ENGINE_UNKNOWN, what);
     trni_frame_dst(f, dst);
     trni_frame_view(f, v, src, name, TRNI_INPUT);
     if (!f->status && !trni_same_format(dst, src))
@@ -155,7 +171,7 @@ TRN_API trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args)
     trni_view src;
     trni_move_plan plan;
     TRNI_ENTER(args);
-    trni_move_begin(&f, args, &args->dst, &src, &args->src, "src", "nc_stream_shuffle");
+    trni_move_begin(&f, args, TRN_ENGINE_VECTOR, &args->dst, &src, &args->src, "src", "nc_stream_shuffle");
     if (f.status) return f.status;
     if (src.t.shape[0] && f.partitions && src.width != f.elements)
         return trni_fail(args->error, TRN_ESHAPE, "src has %lld elements per partition but dst has %lld",
@@ -168,6 +184,42 @@ TRN_API trn_status trn_nc_stream_shuffle(const trn_nc_stream_shuffle_args *args)
     trni_span_init(&plan.dst, &f.dst, f.isa);
     trni_span_init(&plan.src, &src, f.isa);
     trni_partitions_each(f.partitions, f.elements, TRNI_MOVE_ROWS, trni_shuffle_work, &plan);
+    return TRN_OK;
+}
+
+/* ---- partition_broadcast ---- */
+
+TRNI_FN void trni_broadcast_work(const void *plan, int64_t first, int64_t partitions, void *room)
+{
+    (void)room;
+    const trni_move_plan *m = (const trni_move_plan *)plan;
+    char line[TRNI_SHUFFLE_CHUNK * sizeof(uint32_t)];
+    for (int64_t f = 0; f < m->dst.elements; f += TRNI_SHUFFLE_CHUNK) {
+        const int64_t n = trni_min64(TRNI_SHUFFLE_CHUNK, m->dst.elements - f);
+        const void *bits = trni_span_bits(&m->src, 0, f, n, line);
+        for (int64_t i = 0; i < partitions; i++) trni_span_put(&m->dst, first + i, f, n, bits);
+    }
+}
+
+TRN_API trn_status trn_partition_broadcast(const trn_partition_broadcast_args *args)
+{
+    trni_frame f;
+    trni_view src;
+    trni_move_plan plan;
+    TRNI_ENTER(args);
+    trni_move_begin(&f, args, TRN_ENGINE_TENSOR, &args->dst, &src, &args->src, "src", "partition_broadcast");
+    if (f.status) return f.status;
+    if (src.t.shape[0] != 1)
+        return trni_fail(args->error, TRN_ESHAPE, "src has %lld partitions; partition_broadcast spreads one",
+                         (long long)src.t.shape[0]);
+    if (f.partitions && src.width != f.elements)
+        return trni_fail(args->error, TRN_ESHAPE, "src has %lld elements but a partition of dst has %lld",
+                         (long long)src.width, (long long)f.elements);
+    trni_frame_apart(&f, &f.dst, &src);
+    if (f.status || trni_frame_empty(&f)) return f.status;
+    trni_span_init(&plan.dst, &f.dst, f.isa);
+    trni_span_init(&plan.src, &src, f.isa);
+    trni_partitions_each(f.partitions, f.elements, TRNI_MOVE_ROWS, trni_broadcast_work, &plan);
     return TRN_OK;
 }
 
@@ -200,7 +252,8 @@ TRN_API trn_status trn_vector_transpose(const trn_vector_transpose_args *args)
     trni_view data;
     trni_move_plan plan;
     TRNI_ENTER(args);
-    trni_move_begin(&f, args, &args->dst, &data, &args->data, "data", "nc_transpose on the Vector engine");
+    trni_move_begin(&f, args, TRN_ENGINE_VECTOR, &args->dst, &data, &args->data, "data",
+                    "nc_transpose on the Vector engine");
     if (f.status) return f.status;
     const int64_t p = args->data.shape[0], n = trni_partition_elements(&data, f.partitions);
     if (!args->unlimited && (p > TRNI_MOVE_ROWS || n > TRNI_MOVE_ROWS))

@@ -255,8 +255,8 @@ TRNI_FN void trni_instruction_sum(const trn_tensor_instruction *i, const trni_in
                           (out->turns - 1) * trni_exposed_cycles(out->load_cycles, out->multiply_cycles);
     out->cycles = out->turns * out->multiply_cycles + out->exposed_cycles;
     out->seconds = out->cycles / core->tensor_clock_hz;
-    if (i->throttle) out->seconds = trni_warm_time(core, out->seconds);
     trni_instruction_flops(s, pack, out);
+    if (i->throttle) out->seconds = trni_cold_time(core, out->seconds, out->utilisation);
     out->tflops = out->flops / out->seconds / 1e12;
     trni_instruction_sources(s, out);
 }
@@ -282,7 +282,7 @@ TRNI_FN void trni_sequence_add(const trn_core_spec *core, const trn_tensor_cost 
 {
     const double seconds = c->cycles / core->tensor_clock_hz, before = trni_throttle_s(t);
     trni_throttle_wait(core, t, wait_s);
-    trni_throttle_work(core, t, seconds);
+    trni_throttle_work(core, t, seconds, c->utilisation);
     out->throttled_s += trni_throttle_s(t) - before - wait_s - seconds;
     out->instructions += pack;
     out->load_cycles += c->turns * c->load_cycles;

@@ -15,7 +15,9 @@
  *     int8_products. Assumed: F32 loads take as many passes as F32 multiplications, all other loads one; the sparse
  *     rate, published for 4:16, is n/m for the other patterns m:n, none of which is above it; INT8 halves the cycles of
  *     a column, not those of the shortest instruction; tiles that share the array are loaded at the same time; a cold
- *     engine warms up linearly with the time it is at work, and looks back on windows that follow each other.
+ *     engine warms up linearly with the time it is at work, and looks back on windows that follow each other; what
+ *     counts in them is the array that is at work, so that a product of one row neither warms the engine nor keeps it
+ *     warm (the page says utilisation; measured of broadcasts, which are such products: device.md).
  */
 #ifndef TRNI_MACHINE_TENSOR_CYCLES_H
 #define TRNI_MACHINE_TENSOR_CYCLES_H
@@ -284,10 +286,22 @@ TRNI_FN double trni_warm_time(const trn_core_spec *core, double work)
     return ramp * (sqrt(r * r + 2 * (1 - r) * work / ramp) - r) / (1 - r);
 }
 
-/* The window is full: an engine that was at work for too little of it is cold. */
+/* Does an instruction that has so much of the array at work warm the engine, and keep it warm? */
+TRNI_FN bool trni_warms(const trn_core_spec *core, double utilisation)
+{
+    return utilisation >= core->tensor_busy_share * (1 - 1e-9);
+}
+
+/* Seconds of a cold engine for `work` seconds at full speed. */
+TRNI_FN double trni_cold_time(const trn_core_spec *core, double work, double utilisation)
+{
+    return trni_warms(core, utilisation) ? trni_warm_time(core, work) : work / core->tensor_cold_rate;
+}
+
+/* The window is full: an engine that had too little of its array at work is cold. */
 TRNI_FN void trni_throttle_turn(const trn_core_spec *core, trni_throttle *t)
 {
-    if (t->busy_s < core->tensor_busy_share * core->tensor_warm_up_s) {
+    if (!trni_warms(core, t->busy_s / core->tensor_warm_up_s)) {
         t->colder += t->warm_s > 0;
         t->warm_s = 0;
     }
@@ -318,18 +332,37 @@ TRNI_FN double trni_throttle_skip(const trn_core_spec *core, trni_throttle *t, d
     return work - windows * core->tensor_warm_up_s;
 }
 
-/* `work`: seconds at full speed. */
-TRNI_FN void trni_throttle_work(const trn_core_spec *core, trni_throttle *t, double work)
+/* `work` of an instruction that leaves the engine as warm as it is, up to the window's end. Returns the rest of it. */
+TRNI_FN double trni_throttle_idle(const trn_core_spec *core, trni_throttle *t, double work, double utilisation)
+{
+    const double r = core->tensor_cold_rate, window = core->tensor_warm_up_s;
+    const double rate = r + (1 - r) * t->warm_s / window, left = window - t->now_s, need = work / rate;
+    if (t->warm_s <= 0) { /* its windows change nothing */
+        t->elapsed_s += need;
+        return 0;
+    }
+    const double step = fmin(need, left);
+    t->now_s += step;
+    t->busy_s += step * utilisation;
+    if (need < left) return 0;
+    trni_throttle_turn(core, t);
+    return work - step * rate;
+}
+
+/* `work`: seconds at full speed. utilisation: of the array, while it is at work. */
+TRNI_FN void trni_throttle_work(const trn_core_spec *core, trni_throttle *t, double work, double utilisation)
 {
     const double window = core->tensor_warm_up_s;
     if (window <= 0) t->elapsed_s += work;
+    while (window > 0 && work > 0 && !trni_warms(core, utilisation))
+        work = trni_throttle_idle(core, t, work, utilisation);
     while (window > 0 && work > 0) {
         const double done = trni_warm_work(core, t->warm_s), left = window - t->now_s;
         const double need = trni_warm_time(core, done + work) - t->warm_s, step = fmin(need, left);
         work = need <= left ? 0 : work - (trni_warm_work(core, t->warm_s + step) - done);
         t->warm_s = fmin(t->warm_s + step, window);
         t->now_s += step;
-        t->busy_s += step;
+        t->busy_s += step * utilisation;
         if (need < left) return;
         trni_throttle_turn(core, t);
         if (t->warm_s >= window) work = trni_throttle_skip(core, t, work);

@@ -77,6 +77,7 @@ enum { SOURCES_MOST = 16, ARGS_BYTES = 2048 };
     X(nc_find_index8, V(dst) V(data) V(vals))                                                                          \
     X(nc_match_replace8, V(dst) V(data) V(vals) N(imm) V(dst_idx))                                                     \
     X(nc_stream_shuffle, V(dst) V(src) M(shuffle_mask))                                                                \
+    X(partition_broadcast, V(dst) V(src))                                                                              \
     X(quantize_mx, V(dst) V(src) V(dst_scale))                                                                         \
     X(rng, V(dst) I(engine))                                                                                           \
     X(rand2, V(dst) T(min) T(max))                                                                                     \

@@ -251,6 +251,34 @@ def one_row_to_all(x):
 
 
 @nki.jit
+def spread(x, way):
+    """Row 0 or 32 of x [128, N] for all, by way of several places."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile, shape = nl.load(x), tuple(x.shape)
+    if way == "new":
+        nl.store(out, value=tile[0:1].broadcast_to(shape))
+    elif way == "place":
+        place = nl.ndarray((par_dim(128), shape[1]), dtype=x.dtype)
+        place[...] = tile[32:33].broadcast_to(shape)
+        nl.store(out, value=place)
+    elif way == "itself":
+        tile[...] = tile[0:1].broadcast_to(shape)
+        nl.store(out, value=tile)
+    elif way == "parts":
+        tile[:, 1:] = tile[32:33, 1:].broadcast_to((128, shape[1] - 1))
+        nl.store(out, value=tile)
+    elif way == "psum":
+        sums = nl.copy(tile)
+        held = nl.ndarray((par_dim(128), shape[1]), dtype=x.dtype, buffer=nl.psum)
+        held[...] = sums
+        nl.store(out, value=held[0:1].broadcast_to(shape))
+    elif way == "axes":
+        deep = tile[0:1].reshape((1, 2, 1, shape[1] // 2)).broadcast_to((128, 2, 3, shape[1] // 2))
+        nl.store(out, value=nl.copy(deep[:, :, 1, :]).reshape(shape))
+    return out
+
+
+@nki.jit
 def bfloat16_and_masks(x):
     """Rounded to bfloat16, twice as much where the column is even, of the first 100 rows."""
     out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
@@ -481,6 +509,26 @@ class Sugar(unittest.TestCase):
         want = np.broadcast_to(x[64:65], x.shape).copy()
         want[0] = np.maximum(x[96], x[64])
         np.testing.assert_array_equal(one_row_to_all(x), want)
+
+    def test_a_row_spreads_by_products(self):
+        """Bit for bit, in any format, by TensorE; by VectorE only what a kernel copies, or a place that overlaps."""
+        copies = {"new": 0, "place": 0, "itself": 1, "parts": 1, "psum": 2, "axes": 0}
+        for width in (2, 64, 700):
+            bits = np.random.default_rng(width).integers(0, 1 << 32, (128, width), np.uint32)
+            bits[:, :2] = 0x80000000, 0x7f800001  # -0, and a NaN
+            for dtype in (np.float32, np.int32, np.uint32, np.uint8, np.float16):
+                for way in copies if dtype is np.float32 else ("new", "place", "itself", "parts"):
+                    x = np.ascontiguousarray(bits.view(dtype)[:, :width])
+                    if way in ("psum", "axes"):
+                        x = random(128, width)
+                    want = np.broadcast_to(x[32:33] if way in ("place", "parts") else x[0:1], x.shape).copy()
+                    want[:, :way == "parts"] = x[:, :way == "parts"]
+                    with self.subTest(width=width, dtype=dtype, way=way):
+                        made = simulate(spread)
+                        np.testing.assert_array_equal(made(x, way).view(np.uint8), want.view(np.uint8))
+                        engines = made.report.engines
+                        self.assertEqual(engines["TensorE"]["instructions"], 1)
+                        self.assertEqual(engines["VectorE"]["instructions"], copies[way])
 
     def test_bfloat16_and_masks(self):
         x = np.round(random(128, 32) * 8) / np.float32(8)  # bfloat16 holds these

@@ -171,6 +171,33 @@ static void a_cold_engine_is_slow(void **state)
     }
 }
 
+/* Products of one row, a bank of PSUM after the other: two passes of F32 by the pages, and four as profiles have it, of
+ * an engine that they never warm; one of BF16. */
+static void a_broadcast_is_products(void **state)
+{
+    (void)state;
+    static const struct {
+        trn_format format;
+        int elements, passes[TRN_PACE_COUNT];
+    } row[] = { { TRN_F32, 512, { 2, 4 } },
+                { TRN_F32, 7168, { 2, 4 } },
+                { TRN_I32, 448, { 2, 4 } },
+                { TRN_BF16, 2048, { 1, 1 } },
+                { TRN_U8, 1024, { 1, 1 } } };
+    for (int pace = 0; pace < TRN_PACE_COUNT; pace++)
+        for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+            begin_at(TRN_TRAINIUM2, (trn_pace)pace);
+            const trn_tensor one = trn_tensor_slice(sbuf(row[i].format, row[i].elements), 0, 0, 1);
+            const trn_partition_broadcast_args args = { .dst = sbuf(row[i].format, row[i].elements), .src = one };
+            for (int n = 0; n < 4; n++) trn_core_partition_broadcast(&core, &args);
+            fine();
+            const double s = row[i].elements * row[i].passes[pace] / (pace == TRN_PACE_MEASURED ? 1.2e9 : 2.4e9);
+            assert_true(fabs(step[3].end_s - step[3].start_s - s) < 1e-6 * s); /* nothing of its load shows */
+            assert_int_equal(step[3].engine, TRN_ENGINE_TENSOR);
+            assert_true(cycles_of(TRN_ENGINE_VECTOR) <= 0);
+        }
+}
+
 static void other_paces_are_refused(void **state)
 {
     (void)state;
@@ -192,6 +219,7 @@ int core_costs_paces(void)
         cmocka_unit_test(rows_between_rows_do_not_wait),
         cmocka_unit_test(memory_rotates),
         cmocka_unit_test(a_cold_engine_is_slow),
+        cmocka_unit_test(a_broadcast_is_products),
         cmocka_unit_test(other_paces_are_refused),
     };
     return cmocka_run_group_tests_name("core_costs/paces", tests, NULL, NULL);

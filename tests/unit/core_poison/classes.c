@@ -11,6 +11,7 @@ static void every_instruction_has_a_class(void **state)
 {
     (void)state;
     static const char *const carries[] = { "nc_transpose",
+                                           "partition_broadcast",
                                            "tensor_tensor",
                                            "tensor_scalar",
                                            "scalar_tensor_tensor",

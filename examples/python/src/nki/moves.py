@@ -193,15 +193,17 @@ def broadcast_to(x: NkiTensor, shape: Sequence[int], dtype: Format | None = None
 
 
 def _spread(x: NkiTensor, shape: Sequence[int]) -> NkiTensor:
-    """nc_stream_shuffle of a tile whose first partition is x, into each quadrant."""
-    inner = tuple(x.shape[1:])
-    row = tile((32,) + inner, x.dtype)
-    put(row[0:1], x)
-    made = tile((shape[0],) + inner, x.dtype)
-    for first in range(0, shape[0], 32):
-        count = min(32, shape[0] - first)
-        isa.nc_stream_shuffle(made[first:first + count], row[0:count], [0] * 32)
-    return broadcast_to(made, shape)
+    """partition_broadcast, into the tile that it is assigned to."""
+    row = on_engines(x) if x.space == SBUF else copy(x)
+
+    def emit(dst: NkiTensor) -> None:
+        apart = dst.allocation != row.allocation
+        to = dst if apart else tile(dst.shape, dst.dtype)
+        _core.instruction["partition_broadcast"](dst.core, to, row)
+        if not apart:
+            isa.tensor_copy(dst, to)
+    made = result((shape[0], *x.shape[1:]), x.dtype, emit)
+    return made if made.shape == shape else broadcast_to(made, shape)
 
 
 # ---- loads and stores: dma_copy ----

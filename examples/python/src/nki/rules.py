@@ -299,6 +299,14 @@ def _shuffle(step: Step, dst: NkiTensor, src: NkiTensor, shuffle_mask: Sequence[
     _chosen(step, dst, np.broadcast_to(stays, was.shape), (was, kept), (value[order].reshape(was.shape), moved))
 
 
+@rule("partition_broadcast")
+def _spread(step: Step, dst: NkiTensor, src: NkiTensor, **_: Any) -> None:
+    value, error = step.pair(src)
+    shape = tuple(dst.shape)
+    value, error = value.reshape(1, *shape[1:]), error.map(lambda e: e.reshape(len(e), 1, *shape[1:]))
+    step.finish(dst, np.broadcast_to(value, shape), error, kept=[src])
+
+
 @rule("nc_n_gather")
 def _gather(step: Step, dst: NkiTensor, data: NkiTensor, indices: NkiTensor, **_: Any) -> None:
     value, error = step.pair(data)
