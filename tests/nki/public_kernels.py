@@ -36,6 +36,7 @@ import neuronxcc.nki  # noqa: E402
 import nki  # noqa: E402
 import public_cases  # noqa: E402
 import public_more  # noqa: E402
+import public_wider  # noqa: E402
 import nki_kernels  # noqa: E402  # stands in for modules that files import and kernels do not use
 
 
@@ -81,6 +82,18 @@ class Tensor(np.ndarray):
     def type(self, dtype):
         return self.to(dtype)
 
+    def pow(self, exponent):
+        return np.power(self, exponent)
+
+    def mean(self, *axes, dim=None, keepdim=False, **options):
+        return super().mean(*axes, **(options if dim is None else {"axis": dim, "keepdims": keepdim}))
+
+    def cos(self):
+        return np.cos(self)
+
+    def sin(self):
+        return np.sin(self)
+
 
 Tensor.__module__ = "torch"
 
@@ -113,7 +126,7 @@ def stand_in_for_torch():
              "randn": made(lambda s: np.random.randn(*s)),
              "rand": made(lambda s: np.random.rand(*s)), "zeros": made(np.zeros), "ones": made(np.ones),
              "manual_seed": np.random.seed, "allclose": np.allclose, "device": lambda *_: "cpu",
-             "no_grad": contextlib.nullcontext, "inference_mode": contextlib.nullcontext}
+             "rsqrt": lambda x: tensors(1 / np.sqrt(x)), "no_grad": contextlib.nullcontext, "inference_mode": contextlib.nullcontext}
     vars(torch).update(names)
     setattr(torch, "__getattr__", as_numpy)
     functional = types.ModuleType("torch.nn.functional")
@@ -226,12 +239,12 @@ def transposed(case, folder, what):
 
 
 def program(case, folder, what):
-    """A function of public_cases.py or public_more.py, which makes inputs and knows what is right. Modules of
+    """A function of public_cases.py, public_more.py or public_wider.py, which makes inputs and knows what is right. Modules of
     nki-library are those of its checkout, if there is one."""
     path = folder / case["folder"] / case["file"]
     relative = re.search(r"^ *from \.", path.read_text(encoding="utf-8"), re.M)
     sys.path.append(str(folder / "aws-neuron+nki-library/src/nkilib_src"))
-    known = public_cases if hasattr(public_cases, what) else public_more
+    known = next(m for m in (public_cases, public_more, public_wider) if hasattr(m, what))
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         return getattr(known, what)(lambda: member_of(path) if relative else module_of(path), case["entry"])
 
