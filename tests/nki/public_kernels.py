@@ -6,8 +6,8 @@ did.
 
 DIRECTORY has a checkout of each repository, at the row's commit, as DIRECTORY/OWNER+NAME. A row's `how` says where its
 inputs and the right results come from: a function below, with what stands after the colon; +spill: tiles of it do not
-fit unless a compiler spills or reorders loops, and may (TRNMATH_SPILL=1); +trn3: on Trainium3. Each kernel runs in a
-process of its own, on a simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are right.
+fit unless a compiler spills or reorders loops, and may (TRNMATH_SPILL=1); +trn1, +trn3: on
+Trainium1, 3. Each kernel runs in a process of its own, on a simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are right.
 
 SPDX-License-Identifier: MIT
 """
@@ -301,10 +301,10 @@ def one(case, folder):
     stand_in_for_torch()
     warnings.simplefilter("ignore")
     how, _, what = case["how"].partition(":")
-    what, _, lets = what.partition("+")
-    os.environ["TRNMATH_SPILL"] = str(int(lets == "spill"))
-    if lets == "trn3":
-        os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = lets
+    what, *lets = what.split("+")
+    os.environ["TRNMATH_SPILL"] = str(int("spill" in lets))
+    for machine in {"trn1", "trn3"}.intersection(lets):
+        os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = machine
     began = time.time()
     try:
         right, said = HOW[how](case, folder, what)

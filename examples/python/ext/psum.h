@@ -1,7 +1,7 @@
 /* psum.h - what of a tile in PSUM products have written, and what is there for the next to add to.
  * Part of core.c. SPDX-License-Identifier: MIT
  *
- * DOES: keeps the parts of a tile that products wrote last, by boxes; looks at the bits of the core where it keeps some.
+ * DOES: keeps the parts of a tile that products have written, by boxes; looks at the core's bits where it keeps some.
  * DOES NOT: say whether a product adds (isa.py).
  */
 #ifndef TRNPY_PSUM_H
@@ -76,29 +76,6 @@ static PyObject *tensor_touch(tensor *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* Another engine has written it: what products wrote there is gone. Of a box that it reaches in part the rest stays. */
-static int untouch(const tensor *self)
-{
-    owner *o = self->owner;
-    const struct box b = box_of(self);
-    for (int i = 0; i < o->boxes;) {
-        const struct box a = o->touched[i];
-        const struct box rest[4] = { { a.p, b.p, a.b, a.b_end },
-                                     { b.p_end, a.p_end, a.b, a.b_end },
-                                     { a.p > b.p ? a.p : b.p, a.p_end < b.p_end ? a.p_end : b.p_end, a.b, b.b },
-                                     { a.p > b.p ? a.p : b.p, a.p_end < b.p_end ? a.p_end : b.p_end, b.b_end,
-                                       a.b_end } };
-        if (a.p >= b.p_end || b.p >= a.p_end || a.b >= b.b_end || b.b >= a.b_end) {
-            i++;
-            continue;
-        }
-        o->touched[i] = o->touched[--o->boxes];
-        for (int k = 0; k < 4; k++)
-            if (rest[k].p < rest[k].p_end && rest[k].b < rest[k].b_end && touch(o, &rest[k])) return -1;
-    }
-    return 0;
-}
-
 /* ---- the core's bits ---- */
 
 /* The cells of a view of a tile that is there; its memory, or null where the core keeps no bits. */
@@ -122,7 +99,7 @@ static bool numbers_at(const char *bytes, uint64_t bits)
     return false;
 }
 
-/* What a product that adds would find. From Trainium3 on a core keeps no bits of who wrote: boxes tell products then. */
+/* What a product that adds would find. From Trainium3 on a core keeps no bits of who wrote, and boxes tell. */
 static PyObject *tensor_sums(tensor *self, PyObject *unused)
 {
     (void)unused;
@@ -131,7 +108,7 @@ static PyObject *tensor_sums(tensor *self, PyObject *unused)
     const trni_memory *m = cells_of(self);
     if (!m) return PyLong_FromLong(products ? SUMS_PRODUCTS : SUMS_NOTHING);
     const trni_cells *c = self->owner->core->core->cells;
-    long found = m->by_matmul || !products ? 0 : SUMS_PRODUCTS;
+    long found = products && !m->by_matmul ? SUMS_PRODUCTS : 0;
     for (int64_t p = c->at.p; p < c->at.p_end; p++)
         for (int64_t w = 0; c->partition[p] && w < c->words; w++) {
             const int64_t at = p * m->pitch / 64 + c->word + w;

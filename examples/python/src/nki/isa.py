@@ -76,31 +76,32 @@ def nc_matmul(dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, is_stati
     return _DONE
 
 
-_PRODUCTS, _ZEROS, _NUMBERS, _NOTHING = 1, 2, 4, 8  # what View.sums finds
+_ZEROS, _NUMBERS, _NOTHING = 2, 4, 8  # what View.sums finds beside products
 
 
 def _adds(dst: NkiTensor, accumulate: bool | None) -> bool:
-    """Does a product add to what is there? None: to what products wrote, and from Trainium3 on to whatever was written;
-    what else lies there begins at zero. Before Trainium3 NKI leaves open what a product makes of other engines' numbers:
-    it is refused; of a memset's zeros both answers are one, and a warning tells."""
+    """Does a product add to what is there? None: where a product has been, as NKI's simulator has it; what none has
+    written of such a place begins at zero. Before Trainium3 NKI leaves undefined what a product makes of other engines'
+    numbers: it is refused; of a memset's zeros both answers are one, and a warning tells."""
     if accumulate is False or not isinstance(dst, NkiTensor) or dst.space != _PSUM:
         return bool(accumulate)
     dst.core.settle()
     found, older = dst.sums(), dst.core.generation < 3
+    if accumulate is None and not dst.touched():
+        if found & _NUMBERS:
+            _warn("nc_matmul(accumulate=None) overwrites what another engine has written, as the first product there; write "
+                  "accumulate=False if that is meant, else add it to the product in SBUF")
+        return False
     if older and found & _NUMBERS:
         raise _core.Error(f"nc_matmul: accumulate={accumulate} finds what another engine has written in '{dst.name}', and "
                           "before Trainium3 adding to that is undefined; write accumulate=False to overwrite it, or add "
                           "it to the product in SBUF")
-    if accumulate is None:
-        if not found & (_PRODUCTS if older else _PRODUCTS | _NUMBERS):
-            return False
-        if found & (_NOTHING | (_ZEROS if older else 0)):
-            dst.begin_sums()
-    elif older and found & _ZEROS and not found & (_NUMBERS | _NOTHING):
+    if accumulate is None and found & (_NOTHING | _ZEROS) or older and found & _ZEROS and not found & _NOTHING:
         dst.begin_sums()
+    if accumulate and older and found & _ZEROS and not found & _NOTHING:
         _warn("nc_matmul(accumulate=True) adds to zeros that no product has written, which NKI leaves undefined before "
               "Trainium3; leave accumulate= out, or begin with accumulate=False")
-    return bool(accumulate is None or accumulate)
+    return True
 
 
 def nc_matmul_mx(dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, stationary_scale: NkiTensor,

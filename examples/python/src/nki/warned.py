@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from types import FrameType
+from typing import Any
 
 from ._numpy import np
 from .operators import Op, act as _act, named as _named
@@ -41,13 +42,13 @@ def in_range(op: Op, data: NkiTensor, scale: Operand, bias: NkiTensor | None) ->
     far = x > most
     if known is not None:
         far &= np.frombuffer(known, bool).reshape(far.shape)
-    if far.any():
+    if far.any():  # the text is one for all values: Python shows it once for each line
         name = _named(op).name
-        warn(f"{name} of {x[far].max():.6g}: the Scalar engine's table holds arguments within {most:.5g} of zero, and what "
-             f"it gives beyond is no {name}; bring them there first")
+        warn(f"{name}: an argument lies outside of [-{most:.5g}, {most:.5g}], where the Scalar engine's table ends, and what "
+             f"comes out is no {name}; bring it inside first, as nl.{name} does")
 
 
-def _column(operand: Operand) -> object:
+def _column(operand: Operand) -> Any:
     if isinstance(operand, NkiTensor):
         return np.asarray(operand.numpy()).astype(np.float32).reshape(operand.shape[0], -1)
     return np.float32(operand)
