@@ -139,6 +139,13 @@ def stand_in_for_torch():
 
 # ---- files ----
 
+# What files without imports find in the harness that they are put into.
+PRELUDE = """import numpy as np, neuronxcc.nki as nki, neuronxcc.nki.isa as nisa, neuronxcc.nki.language as nl
+import neuronxcc.nki.typing as nt
+from neuronxcc.nki.language import par_dim
+"""
+
+
 def module_of(path, source=None):
     """A file as a module of its own."""
     sys.path.insert(0, str(path.parent))
@@ -242,11 +249,13 @@ def program(case, folder, what):
     """A function of public_cases.py, public_more.py or public_wider.py, which makes inputs and knows what is right. Modules of
     nki-library are those of its checkout, if there is one."""
     path = folder / case["folder"] / case["file"]
-    relative = re.search(r"^ *from \.", path.read_text(encoding="utf-8"), re.M)
+    text = path.read_text(encoding="utf-8")
+    relative = re.search(r"^ *from \.", text, re.M)
+    bare = None if re.search(r"^ *(import|from) ", text, re.M) else PRELUDE + text
     sys.path.append(str(folder / "aws-neuron+nki-library/src/nkilib_src"))
     known = next(m for m in (public_cases, public_more, public_wider) if hasattr(m, what))
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        return getattr(known, what)(lambda: member_of(path) if relative else module_of(path), case["entry"])
+        return getattr(known, what)(lambda: member_of(path) if relative else module_of(path, bare), case["entry"])
 
 
 def tests(case, folder, what):

@@ -9,7 +9,7 @@ import types
 import numpy as np
 
 from public_cases import near, normal, rounded, softmax, uniform
-from public_more import bfloat16, rms
+from public_more import bfloat16, rms, silu
 
 
 def stub(name, **functions):
@@ -193,3 +193,54 @@ def sampled_norm(load, name):
     stub("config", Config=object)
     x, w = normal(200, 512), normal(512)
     return near(getattr(load(), name)(x, w, 1e-5), rms(x, 1e-5) * w, 1e-4)
+
+
+# ---- steps of a small Llama ----
+
+def mlp_of_one(load, name):
+    x, up, gate, down = (rounded(n) for n in (normal(1, 1, 2048), normal(2048, 4096) / 45, normal(2048, 4096) / 45,
+                                              normal(4096, 2048) / 64))
+    got = getattr(load(), name)(*(bfloat16(a) for a in (x, up, gate, down)))
+    row = x.reshape(1, -1)
+    return near(np.asarray(got, np.float32), ((silu(row @ gate) * (row @ up)) @ down)[None], 2e-2)
+
+
+def attention_of_one(load, name):
+    """Sixteen heads of four groups, a token, and what came before that a mask leaves."""
+    q, k, v = rounded(normal(1, 16, 1, 64)), rounded(normal(1, 4, 1, 64)), rounded(normal(1, 4, 1, 64))
+    keys, values = rounded(normal(1, 4, 512, 64)), rounded(normal(1, 4, 512, 64))
+    mask = uniform(1, 1, 1, 512) < 0.5
+    got = getattr(load(), name)(*(bfloat16(a) for a in (q, k, v, keys, values)), mask)
+    all_keys, all_values = (np.concatenate(p, 2).repeat(4, 1) for p in ((keys, k), (values, v)))
+    scores = np.where(np.append(mask, True), (q @ all_keys.swapaxes(2, 3)) / 8, -np.inf)
+    return near(np.asarray(got, np.float32), softmax(scores) @ all_values, 2e-2)
+
+
+def mlp_of_many(load, name):
+    x, up, gate, down = (rounded(n) for n in (normal(32, 1, 2048), normal(2048, 4096) / 45, normal(2048, 4096) / 45,
+                                              normal(4096, 2048) / 64))
+    got = getattr(load(), name)(*(bfloat16(a) for a in (x, up, gate, down)))
+    return near(np.asarray(got, np.float32), (silu(x @ gate) * (x @ up)) @ down, 2e-2)
+
+
+def attention_of_many(load, name):
+    q, k, v = rounded(normal(32, 16, 1, 64)), rounded(normal(32, 4, 1, 64)), rounded(normal(32, 4, 1, 64))
+    keys, values = rounded(normal(32, 4, 512, 64)), rounded(normal(32, 4, 512, 64))
+    mask = np.broadcast_to(uniform(32, 1, 1, 512) < 0.5, (32, 16, 1, 512)).copy()
+    got = getattr(load(), name)(*(bfloat16(a) for a in (q, k, v)), [bfloat16(keys), bfloat16(values)], mask)
+    all_keys, all_values = (np.concatenate(p, 2).repeat(4, 1) for p in ((keys, k), (values, v)))
+    keep = np.concatenate([mask, np.ones((32, 16, 1, 1), bool)], 3)
+    scores = np.where(keep, (q @ all_keys.swapaxes(2, 3)) / 8, -np.inf)
+    return near(np.asarray(got, np.float32), softmax(scores) @ all_values, 2e-2)
+
+
+def rotated_columns(load, name):
+    x, cos, sin = normal(128, 2048), normal(64, 2048), normal(64, 2048)
+    upper, lower = x[:64], x[64:]
+    return near(getattr(load(), name)(x, cos, sin),
+                np.concatenate([upper * cos - lower * sin, lower * cos + upper * sin]), 1e-6)
+
+
+def logits_of_one(load, name):
+    x, w = rounded(normal(1, 1, 2048)), rounded(normal(2048, 64128) / 45)
+    return near(np.asarray(getattr(load(), name)(bfloat16(x), bfloat16(w)), np.float32), x @ w, 2e-2)
