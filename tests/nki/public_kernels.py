@@ -6,8 +6,9 @@ did.
 
 DIRECTORY has a checkout of each repository, at the row's commit, as DIRECTORY/OWNER+NAME. A row's `how` says where its
 inputs and the right results come from: a function below, with what stands after the colon; +spill: tiles of it do not
-fit unless a compiler spills or reorders loops, and may (TRNMATH_SPILL=1); +trn1, +trn3: on
-Trainium1, 3. Each kernel runs in a process of its own, on a simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are right.
+fit unless a compiler spills or reorders loops, and may (TRNMATH_SPILL=1); +trn1, +trn3: on Trainium1, 3. Each kernel
+runs in a process of its own, on a simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are
+right.
 
 SPDX-License-Identifier: MIT
 """

@@ -140,27 +140,4 @@ static PyObject *tensor_begin_sums(tensor *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static void known_out(const trn_tensor *t, int axis, const char *from, const trni_memory *m, char **to)
-{
-    const int64_t bytes = (int64_t)trn_format_bytes(t->format), at = from - m->base;
-    if (axis == t->rank) {
-        *(*to)++ = (char)(m->written[at / 64] >> (at % 64) & 1);
-        return;
-    }
-    for (int64_t i = 0; i < t->shape[axis]; i++) known_out(t, axis + 1, from + i * t->stride[axis] * bytes, m, to);
-}
-
-static PyObject *tensor_known(tensor *self, PyObject *unused)
-{
-    (void)unused;
-    if (tile_seen(self)) return NULL;
-    const owner *o = self->owner;
-    const trni_memory *m = o->tile ? memory_of_tile(o) : NULL;
-    if (!m || o->slot < 0 || !m->poison || !m->tile[o->slot].unwritten || is_indirect(&self->t)) Py_RETURN_NONE;
-    PyObject *made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)trn_tensor_elements(self->t));
-    char *to = made ? PyBytes_AS_STRING(made) : NULL;
-    if (to) known_out(&self->t, 0, (const char *)self->t.data, m, &to);
-    return made;
-}
-
 #endif /* TRNPY_PSUM_H */

@@ -471,7 +471,6 @@ static PyMethodDef tensor_methods[] = {
       "what is there for a product to add to: bits 1 products, "
       "2 zeros, 4 other numbers, 8 nothing" },
     { "begin_sums", (PyCFunction)tensor_begin_sums, METH_NOARGS, "what no product has written of it begins at zero" },
-    { "known", (PyCFunction)tensor_known, METH_NOARGS, "a byte for each element, 1 where it was written; None: all" },
     { "frombytes", (PyCFunction)tensor_frombytes, METH_O, "filled by the host" },
     { "tobytes", (PyCFunction)tensor_tobytes, METH_NOARGS, "the codes, packed" },
     { "into", (PyCFunction)tensor_into, METH_O, "the codes, packed, into a buffer" },
