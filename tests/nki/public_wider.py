@@ -8,7 +8,7 @@ import types
 
 import numpy as np
 
-from public_cases import near, normal, rounded, softmax, uniform
+from public_cases import _delta, delta_rule, near, normal, rounded, softmax, uniform
 from public_more import bfloat16, rms, silu
 
 
@@ -138,7 +138,8 @@ def cache_of_one(load, name):
     want = keys.copy(), values.copy()
     want[0][2], want[1][2] = k[0], v[0]
     import neuronxcc.nki.language as nl
-    right, said = True, []
+    right = True
+    said: list[str] = []
     for grid in (1, 2):
         got = getattr(load(), name)[nl.nc(grid)](k, v, keys.copy(), values.copy(), np.array([[2]], np.int32))
         one, text = near(tuple(got), want, 0)
@@ -174,7 +175,8 @@ def norm_of_batches(load, name):
 
 def wide_heads(load, name):
     """Causal attention of heads of 256, and with a window."""
-    right, said = True, []
+    right = True
+    said: list[str] = []
     for window in (0, 300):
         d, n = 256, 1024
         q, k, v = rounded(normal(2, d, n)) / 16, rounded(normal(2, d, n)), rounded(normal(2, n, d))
@@ -244,3 +246,44 @@ def rotated_columns(load, name):
 def logits_of_one(load, name):
     x, w = rounded(normal(1, 1, 2048)), rounded(normal(2048, 64128) / 45)
     return near(np.asarray(getattr(load(), name)(bfloat16(x), bfloat16(w)), np.float32), x @ w, 2e-2)
+
+
+# ---- what courses and tutorials add ----
+
+def delta_from_nothing(load, name):
+    """Two chunks of the gated delta rule, from a state of zeros."""
+    q, k, v, g, beta = _delta(256)
+    g, ones = g / 16, np.ones((128, 128), np.float32)
+    got = getattr(load(), name)(q, k, v, g[:, None], beta[:, None], np.tril(ones, -1), np.eye(128, dtype=np.float32),
+                                np.tril(ones))
+    return near(tuple(got), delta_rule(q, k, v, g, beta, np.zeros((128, 128), np.float32)), 1e-2)
+
+
+def experts_beside_numpy(load, name):
+    """Four of eight experts for each of 128 tokens, beside the file's own function in NumPy, v1."""
+    np.random.seed(3)
+    module = load()
+    given = [np.asarray(a, np.float32) for a in module.generate_input_shapes()]
+    given[1:] = [a / 8 if a.ndim > 1 and a.shape[0] > 1 else a for a in given[1:]]
+    want = module.v1(*given)
+    got = getattr(module, name)(*given)
+    return near(np.asarray(got, np.float32), want, 1e-3)
+
+
+def chunked_without_norm(load, name):
+    """Causal linear attention by chunks, whose state stays in PSUM."""
+    kernel, rows, columns = getattr(load(), name)(192, 128, 64)
+    q, k, v = (normal(rows, columns) / 8 for _ in range(3))
+    return near(kernel(q, k, v), np.tril(q @ k.T) @ v, 1e-5)
+
+
+def pooled_twice(load, name):
+    x = normal(64, 16, 16)
+    return near(getattr(load(), name)(x, 2), x.reshape(64, 4, 4, 4, 4).max((2, 4)), 0)
+
+
+def product_of_programs(load, name):
+    """One program's, of which the file makes a grid."""
+    a, b = normal(128, 128), normal(128, 128)
+    import neuronxcc.nki.language as nl
+    return near(getattr(load(), name)[nl.spmd_dim(1, nl.nc(1)), 1](a, b), a.T @ b, 1e-5)

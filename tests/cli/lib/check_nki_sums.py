@@ -1,5 +1,6 @@
-"""Sums in PSUM after each engine's write, on each machine; nl.sin, nl.cos and nl.arctan of any number, and warnings that
-name the kernel's line where an instruction's table ends; what kernels that return nothing leave in their arguments.
+"""Sums in PSUM after each engine's write, on each machine; results that are assigned and used again; nl.sin, nl.cos and
+nl.arctan of any number, and warnings that name the kernel's line where an instruction's table ends; what kernels that
+return nothing leave in their arguments.
 
 SPDX-License-Identifier: MIT
 """
@@ -240,6 +241,87 @@ class Tables(unittest.TestCase):
         got, said = told(lambda: nki.simulate(kernel)(X))
         np.testing.assert_allclose(got, np.sin(1.0), atol=1e-4)
         self.assertEqual(said, [])
+
+
+# ---- results that have names ----
+
+def named_results(x):
+    """Each is assigned to a part of something, and used again."""
+    out, tile = ol.ndarray((8, 64, 64), dtype=np.float32, buffer=ol.shared_hbm), ol.load(x)
+    whole, columns = ol.ndarray((64, 64), dtype=np.float32), ol.ndarray((64, 4), dtype=np.float32)
+    e = ol.exp(tile)
+    whole[...] = e
+    ol.store(out[0], e + whole)
+    most = ol.max(tile, axis=1)
+    columns[:, 2] = most
+    ol.store(out[1], tile * most + columns[:, 2:3])
+    blocks = ol.ndarray((2, ol.par_dim(64), 64), dtype=ol.bfloat16)
+    s = ol.square(tile)
+    blocks[1] = s  # rounded there, not in s
+    ol.store(out[2], s)
+    ol.store(out[3], ol.copy(blocks[1], dtype=np.float32))
+    product, psum = ol.matmul(tile, tile, transpose_x=True), None
+    psum = ol.ndarray((64, 64), dtype=np.float32, buffer=ol.psum)
+    product = ol.matmul(tile, tile, transpose_x=True)
+    psum[...] = product
+    ol.store(out[4], ol.copy(psum) + ol.copy(product))
+    i, j = ol.arange(64)[:, None], ol.arange(64)[None, :]
+    part = ol.add(tile, 1.0, mask=i < 32)
+    whole[i, j] = part
+    ol.store(out[5], whole)
+    rows = ol.ndarray((128, 64), dtype=np.float32)
+    row = ol.load(x[3:4, :])
+    rows[5:6, :] = row
+    ol.store(out[6], ol.multiply(tile, row.broadcast_to((64, 64))))
+    ol.store(out[7, 0:1], rows[5:6, :])
+    ol.store(out[7, 1:64], tile[1:64])
+    return out
+
+
+def assigned_in_a_function(x):
+    def put(place, value):
+        place[...] = value
+        return value
+    out, tile = ol.ndarray((2, 64, 64), dtype=np.float32, buffer=ol.shared_hbm), ol.load(x)
+    there, kept = ol.ndarray((64, 64), dtype=np.float32), []
+    ol.store(out[0], put(there, ol.sqrt(tile)))
+    kept.append(ol.sqrt(tile))
+    there[...] = kept[0]
+    ol.store(out[1], kept[0])
+    return out
+
+
+def without_a_name(x):
+    out, tile = ol.ndarray((64, 64), dtype=np.float32, buffer=ol.shared_hbm), ol.load(x)
+    there = ol.ndarray((64, 64), dtype=np.float32)
+    blocks = ol.ndarray((2, ol.par_dim(64), 64), dtype=np.float32)
+    there[...] = ol.exp(tile)
+    blocks[0] = ol.exp(there)
+    blocks[1, :, 0:32] = ol.log(blocks[0, :, 0:32])
+    ol.store(out[:, 0:32], blocks[1, :, 0:32])
+    ol.store(out[:, 32:64], there[:, 32:64])
+    return out
+
+
+class Names(unittest.TestCase):
+    def test_a_result_that_was_assigned_is_still_there(self):
+        x = X / 4
+        product = x.T @ x
+        got = older.simulate_kernel(older.jit(named_results), x)
+        rounded = nki.tensor(x * x, nl.bfloat16).numpy()
+        e, half = np.exp(x), np.arange(64)[:, None] < 32
+        want = [2 * e, (x + 1) * x.max(1, keepdims=True), x * x, rounded, 2 * product, np.where(half, x + 1, e), x * x[3],
+                np.concatenate([x[3:4], x[1:]])]
+        for at, one in enumerate(want):
+            np.testing.assert_allclose(got[at], one, 2e-5, err_msg=str(at))
+        got = older.simulate_kernel(older.jit(assigned_in_a_function), x)
+        np.testing.assert_allclose(got, np.stack([np.sqrt(x)] * 2), 1e-5)
+
+    def test_one_without_a_name_is_not_copied(self):
+        kernel = older.jit(without_a_name)
+        np.testing.assert_allclose(older.simulate_kernel(kernel, X / 4), np.exp(X / 4), 1e-4)
+        self.assertEqual(kernel.report.engines["VectorE"]["cycles"], 0)
+        self.assertEqual(kernel.report.engines["GpSimdE"]["cycles"], 0)
 
 
 # ---- what comes back in arguments ----

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import _core, moves
+from . import _core, assigned, moves
 from ._numpy import np
 from .arithmetic import binary, unary
 from .composed import FUNCTIONS, composed
@@ -41,8 +41,8 @@ def _of_indices(name: str, args: Sequence[Any]) -> Any:
 class _Work:
     """As tensor.py wants it."""
 
-    def assign(self, tensor: NkiTensor, key: Any, value: Any) -> None:
-        moves.assign(tensor, key, value)
+    def assign(self, tensor: NkiTensor, key: Any, value: Any, has_name: bool) -> None:
+        assigned.assign(tensor, key, value, has_name)
 
     def packed(self, wide: Wide[NkiTensor]) -> NkiTensor:
         return moves.packed(wide)
