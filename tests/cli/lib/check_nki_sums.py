@@ -303,7 +303,40 @@ def without_a_name(x):
     return out
 
 
+def product_read_again(x, again):
+    out, tile = ol.ndarray((64, 64), dtype=np.float32, buffer=ol.shared_hbm), ol.load(x)
+    total = ol.zeros((64, 64), dtype=np.float32, buffer=ol.psum)
+    for _ in range(2):
+        part = ol.matmul(tile, tile, transpose_x=True)
+        total += part
+    if again:
+        part = ol.matmul(tile, tile, transpose_x=True)
+        total += part
+        ol.store(out, ol.copy(total) + ol.copy(part))
+    else:
+        ol.store(out, total)
+    return out
+
+
 class Names(unittest.TestCase):
+    def test_a_product_that_was_added_is_still_there(self):
+        """Those that nobody reads again are added by the array."""
+        kernel = older.jit(product_read_again)
+        np.testing.assert_allclose(older.simulate_kernel(kernel, X, True), 4 * (X.T @ X), 1e-6)
+        np.testing.assert_allclose(older.simulate_kernel(kernel, X, False), 2 * (X.T @ X), 1e-6)
+        one = kernel.report.engines["TensorE"]["cycles"], kernel.report.engines["VectorE"]["cycles"]
+
+        def without_names(x, _):
+            out, tile = ol.ndarray((64, 64), dtype=np.float32, buffer=ol.shared_hbm), ol.load(x)
+            total = ol.zeros((64, 64), dtype=np.float32, buffer=ol.psum)
+            for _ in range(2):
+                total += ol.matmul(tile, tile, transpose_x=True)
+            ol.store(out, total)
+            return out
+        plain = older.jit(without_names)
+        older.simulate_kernel(plain, X, False)
+        self.assertEqual((plain.report.engines["TensorE"]["cycles"], plain.report.engines["VectorE"]["cycles"]), one)
+
     def test_a_result_that_was_assigned_is_still_there(self):
         x = X / 4
         product = x.T @ x

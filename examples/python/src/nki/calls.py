@@ -76,8 +76,9 @@ class _Work:
         """x += y: of a product that waits, in PSUM, where it accumulates."""
         waits = taken(y)
         if waits is not None and waits.adds and name == "add" and x.space == PSUM and not is_preset(x):
-            waits.adds(x)
-            return x
+            if not assigned.used_again(y):
+                waits.adds(x)
+                return x
         box = None
         if waits is not None:
             waits.materialise()

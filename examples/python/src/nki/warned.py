@@ -15,7 +15,7 @@ from .operators import Op, act as _act, named as _named
 from .tensor import NkiTensor, Operand
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_INSIDE = tuple(os.path.join(_HERE, name) + os.sep for name in ("nki", "neuronxcc"))
+INSIDE = tuple(os.path.join(_HERE, name) + os.sep for name in ("nki", "neuronxcc"))
 _PI = 3.1415927410125732  # a little more, as float32 has it
 _RANGES = {_act("sin"): _PI, _act("arctan"): _PI / 2}  # NKI's table of functions; beyond them it extrapolates
 
@@ -24,7 +24,7 @@ def warn(text: str) -> None:
     """At the innermost line that is not in this package."""
     frame: FrameType | None = sys._getframe(1)
     level = 2
-    while frame is not None and frame.f_code.co_filename.startswith(_INSIDE):
+    while frame is not None and frame.f_code.co_filename.startswith(INSIDE):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, RuntimeWarning, stacklevel=level)
 
