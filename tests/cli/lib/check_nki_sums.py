@@ -203,6 +203,27 @@ class Tables(unittest.TestCase):
         x = np.arange(-64, 64, dtype=np.int32).reshape(8, 16)
         np.testing.assert_allclose(nki.simulate(turned)(x, "cos", nl.float32), np.cos(x), atol=6e-5)
 
+    def test_remainders(self):
+        """Of multiples, too, whose quotient may round to the wrong side; of numbers and columns on either side."""
+        def kernel(x, y, what, of):
+            out, a, b = nl.ndarray(x.shape, nl.float32, buffer=nl.shared_hbm), nl.load(x), nl.load(y)
+            sides = {"tiles": (a, b), "number": (a, 0.75), "column": (a, b[:, 0:1]), "of a number": (7.5, b)}[of]
+            nl.store(out, getattr(nl, what)(*sides))
+            return out
+        x = np.concatenate([np.round(RANDOM.normal(size=(64, 64)) * 40) / 4, RANDOM.normal(size=(64, 64)) * 100])
+        y = np.concatenate([RANDOM.choice([-1, 1], (64, 64)) * RANDOM.integers(1, 9, (64, 64)) / 4,
+                            RANDOM.normal(size=(64, 64)) * 3 + 0.01])
+        x, y = x.astype(np.float32), y.astype(np.float32)
+        for what, exact in (("mod", np.mod), ("fmod", np.fmod)):
+            for of, want in (("tiles", exact(x, y)), ("number", exact(x, 0.75)), ("column", exact(x, y[:, 0:1])),
+                             ("of a number", exact(7.5, y))):
+                got = nki.simulate(kernel)(x, y, what, of)
+                far = np.abs(got - want) > 2e-5 * np.abs(x) + 1e-3 * np.abs(y) + 1e-5
+                self.assertLessEqual(far.sum(), 2, (what, of))  # next to a multiple either end is right
+                whole = slice(0, 64)  # quarters: exactly
+                if of in ("tiles", "number"):
+                    np.testing.assert_array_equal(got[whole], want[whole], (what, of))
+
     def test_masks(self):
         def kernel(x):
             out, tile = ol.ndarray((64, 64), dtype=np.float32, buffer=ol.shared_hbm), ol.load(x)

@@ -11,7 +11,7 @@ from typing import Any
 from . import _core, assigned, moves
 from ._numpy import np
 from .arithmetic import binary, unary
-from .composed import FUNCTIONS, composed
+from .composed import FUNCTIONS, composed, remainder
 from .index import Wide, numbers
 from .masks import Mask
 from .memories import PSUM
@@ -70,6 +70,8 @@ class _Work:
         if len(args) == 1:
             return unary(op, args[0], mask=mask, dtype=dtype)
         x, y = args
+        if op.name in ("mod", "fmod"):
+            return remainder(op.name, x, y, mask, dtype)
         return binary(op, x, y, mask, dtype)
 
     def in_place(self, name: str, x: NkiTensor, y: Any) -> NkiTensor:
