@@ -378,6 +378,32 @@ class Names(unittest.TestCase):
         self.assertEqual(kernel.report.engines["GpSimdE"]["cycles"], 0)
 
 
+# ---- comparisons ----
+
+EQUALS = {  # of a tile: a tile, whose numbers are 1 and 0; of its truth: is it the same object?
+    "where": (lambda t: ol.where(t == 2.0, 9.0, t), lambda x: np.where(x == 2, 9, x)),
+    "times": (lambda t: t * (t != np.float32(2)), lambda x: x * (x != 2)),
+    "column": (lambda t: ol.where(t == ol.copy(t[:, 0:1]), 1.0, 0.0), lambda x: x == x[:, :1]),
+    "if": (lambda t: t * 2.0 if t == 2.0 else t, lambda x: x),
+    "if not": (lambda t: t * 2.0 if t != 2.0 else t, lambda x: 2 * x),
+    "itself": (lambda t: t if t == t and t in [t] and not t != t else t * 0.0, lambda x: x),
+    "another": (lambda t: t * 0.0 if t in [ol.copy(t), ol.copy(t[:, 0:8])] or t == ol.copy(t) else t, lambda x: x),
+    "nothing": (lambda t: t * 0.0 if t == None or "t" == t or not t else t, lambda x: x),  # noqa: E711
+    "remainder": (lambda t: abs(t % 2.0 - 1.0), lambda x: abs(x % 2 - 1)),
+}
+
+
+class Equals(unittest.TestCase):
+    def test_tiles_and_truth(self):
+        for name, (of, want) in EQUALS.items():
+            def kernel(x):
+                out = ol.ndarray((64, 64), dtype=np.float32, buffer=ol.shared_hbm)
+                ol.store(out, of(ol.load(x)))
+                return out
+            got = older.simulate_kernel(older.jit(kernel), X)
+            np.testing.assert_allclose(got, want(X), 1e-6, err_msg=name)
+
+
 # ---- what comes back in arguments ----
 
 @nki.jit
