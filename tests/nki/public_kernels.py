@@ -83,6 +83,9 @@ class Tensor(np.ndarray):
     def type(self, dtype):
         return self.to(dtype)
 
+    def copy_(self, other):
+        self[...] = other
+
     def pow(self, exponent):
         return np.power(self, exponent)
 
