@@ -29,7 +29,8 @@ import nki  # noqa: E402
 from case import call_of  # noqa: E402
 
 UNUSED = ("nkipy", "qiskit", "tqdm", "torch", "torch_xla", "torch_neuronx", "pytest", "jax", "scipy", "ml_dtypes",
-          "jax_neuronx")
+          "jax_neuronx", "neuronx_distributed", "neuronx_distributed_inference",
+          "transformers")
 
 
 class _Anything:

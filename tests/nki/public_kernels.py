@@ -6,8 +6,9 @@ did.
 
 DIRECTORY has a checkout of each repository, at the row's commit, as DIRECTORY/OWNER+NAME. A row's `how` says where its
 inputs and the right results come from: a function below, with what stands after the colon; +spill: tiles of it do not
-fit unless a compiler spills or reorders loops, and may (TRNMATH_SPILL=1); +trn3: on Trainium3. Each kernel runs in a
-process of its own, on a simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are right.
+fit unless a compiler spills or reorders loops, and may (TRNMATH_SPILL=1); +trn1, +trn3: on Trainium1, 3. Each kernel
+runs in a process of its own, on a simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are
+right.
 
 SPDX-License-Identifier: MIT
 """
@@ -36,6 +37,7 @@ import neuronxcc.nki  # noqa: E402
 import nki  # noqa: E402
 import public_cases  # noqa: E402
 import public_more  # noqa: E402
+import public_wider  # noqa: E402
 import nki_kernels  # noqa: E402  # stands in for modules that files import and kernels do not use
 
 
@@ -81,6 +83,21 @@ class Tensor(np.ndarray):
     def type(self, dtype):
         return self.to(dtype)
 
+    def copy_(self, other):
+        self[...] = other
+
+    def pow(self, exponent):
+        return np.power(self, exponent)
+
+    def mean(self, *axes, dim=None, keepdim=False, **options):
+        return super().mean(*axes, **(options if dim is None else {"axis": dim, "keepdims": keepdim}))
+
+    def cos(self):
+        return np.cos(self)
+
+    def sin(self):
+        return np.sin(self)
+
 
 Tensor.__module__ = "torch"
 
@@ -113,7 +130,7 @@ def stand_in_for_torch():
              "randn": made(lambda s: np.random.randn(*s)),
              "rand": made(lambda s: np.random.rand(*s)), "zeros": made(np.zeros), "ones": made(np.ones),
              "manual_seed": np.random.seed, "allclose": np.allclose, "device": lambda *_: "cpu",
-             "no_grad": contextlib.nullcontext, "inference_mode": contextlib.nullcontext}
+             "rsqrt": lambda x: tensors(1 / np.sqrt(x)), "no_grad": contextlib.nullcontext, "inference_mode": contextlib.nullcontext}
     vars(torch).update(names)
     setattr(torch, "__getattr__", as_numpy)
     functional = types.ModuleType("torch.nn.functional")
@@ -125,6 +142,13 @@ def stand_in_for_torch():
 
 
 # ---- files ----
+
+# What files without imports find in the harness that they are put into.
+PRELUDE = """import numpy as np, neuronxcc.nki as nki, neuronxcc.nki.isa as nisa, neuronxcc.nki.language as nl
+import neuronxcc.nki.typing as nt
+from neuronxcc.nki.language import par_dim
+"""
+
 
 def module_of(path, source=None):
     """A file as a module of its own."""
@@ -226,14 +250,16 @@ def transposed(case, folder, what):
 
 
 def program(case, folder, what):
-    """A function of public_cases.py or public_more.py, which makes inputs and knows what is right. Modules of
+    """A function of public_cases.py, public_more.py or public_wider.py, which makes inputs and knows what is right. Modules of
     nki-library are those of its checkout, if there is one."""
     path = folder / case["folder"] / case["file"]
-    relative = re.search(r"^ *from \.", path.read_text(encoding="utf-8"), re.M)
+    text = path.read_text(encoding="utf-8")
+    relative = re.search(r"^ *from \.", text, re.M)
+    bare = None if re.search(r"^ *(import|from) ", text, re.M) else PRELUDE + text
     sys.path.append(str(folder / "aws-neuron+nki-library/src/nkilib_src"))
-    known = public_cases if hasattr(public_cases, what) else public_more
+    known = next(m for m in (public_cases, public_more, public_wider) if hasattr(m, what))
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        return getattr(known, what)(lambda: member_of(path) if relative else module_of(path), case["entry"])
+        return getattr(known, what)(lambda: member_of(path) if relative else module_of(path, bare), case["entry"])
 
 
 def tests(case, folder, what):
@@ -288,10 +314,10 @@ def one(case, folder):
     stand_in_for_torch()
     warnings.simplefilter("ignore")
     how, _, what = case["how"].partition(":")
-    what, _, lets = what.partition("+")
-    os.environ["TRNMATH_SPILL"] = str(int(lets == "spill"))
-    if lets == "trn3":
-        os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = lets
+    what, *lets = what.split("+")
+    os.environ["TRNMATH_SPILL"] = str(int("spill" in lets))
+    for machine in {"trn1", "trn3"}.intersection(lets):
+        os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = machine
     began = time.time()
     try:
         right, said = HOW[how](case, folder, what)

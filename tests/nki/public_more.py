@@ -51,47 +51,77 @@ def rotated(x, cos, sin):
 
 
 def attention_tail(load, name):
-    batch, heads, tokens, d = 2, 6, 128, 256
+    module = load()
+    batch, heads, tokens, d = 2, module.Q_HEADS, 128, 256
     q, gate, k, v = normal(batch, heads, d), normal(batch, heads, d), normal(batch, tokens, d), normal(batch, tokens, d)
     weight, cos, sin = normal(d) / 10, normal(64), normal(64)
     mask = (np.arange(tokens) <= 100).astype(np.float32)
-    got = getattr(load(), name)(q.reshape(-1, d), gate.reshape(-1, d), weight[None], cos[None], sin[None],
+    got = getattr(module, name)(q.reshape(-1, d), gate.reshape(-1, d), weight[None], cos[None], sin[None],
                                 k.reshape(-1, d), v.reshape(-1, d), mask[None])
     scores = np.einsum("bhd,btd->bht", rotated(rms(q) * (1 + weight), cos, sin), k) / 16 + (1 - mask) * -1e9
     return near(got, (np.einsum("bht,btd->bhd", softmax(scores), v) * sigmoid(gate)).reshape(-1, d), 1e-3)
 
 
-def delta_prefill(load, name):
+def delta_prefill(load, name, sequences=1):
     module, tokens, chunk = load(), 32, 16
-    heads = module.V_HEADS
+    heads = module.V_HEADS * sequences
     q, k, v = (normal(heads, tokens, 128) for _ in range(3))
     q, k = (x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (q, k))
     g, beta, state = -uniform(heads, tokens), uniform(heads, tokens), normal(heads, 128, 128) / 8
     ones = np.ones((chunk, chunk), np.float32)
-    out, new = getattr(module, name)(state.reshape(-1, 128), *(x.reshape(-1, 128) for x in (q, k, v)), g.reshape(-1, 1),
+    given = state.reshape(-1, 128) if sequences == 1 else state.reshape(sequences, -1, 128)
+    out, new = getattr(module, name)(given, *(x.reshape(-1, 128) for x in (q, k, v)), g.reshape(-1, 1),
                                      beta.reshape(-1, 1), np.tril(ones), np.tril(ones, -1), np.eye(chunk, dtype="f"))
     want = [delta_rule(q[h] / np.sqrt(128), k[h], v[h], g[h], beta[h], state[h]) for h in range(heads)]
     return near((out, new), tuple(np.concatenate(part) for part in zip(*want)), 1e-3)
 
 
-def delta_layer(load, name):
-    """Convolution, gates, the delta rule, a gated norm: one token."""
-    module = load()
-    heads, channels, group, keys = module.V_HEADS, module.QKV_DIM, module.HEAD_GROUP, module.K_HEADS
-    state, x, before = normal(heads, 128, 128) / 8, rounded(normal(channels)), rounded(normal(channels, 3))
-    taps, bias, a, b = normal(channels, 4) / 2, normal(channels) / 4, normal(heads), normal(heads)
-    z, decay, step, weight = rounded(normal(heads, 128)), normal(heads) / 2, normal(heads), normal(128)
-    got = getattr(module, name)(state.reshape(-1, 128), bfloat16(x), bfloat16(before), taps, bias, a, b, bfloat16(z),
-                                decay, step, weight)
+def delta_prefills(load, name):
+    return delta_prefill(load, name, 2)
+
+
+def delta_weights(module):
+    """Taps, bias, decay, step, the norm's weight."""
+    heads, channels = module.V_HEADS, module.QKV_DIM
+    return normal(channels, 4) / 2, normal(channels) / 4, normal(heads) / 2, normal(heads), normal(128)
+
+
+def delta_inputs(module):
+    """A token of a sequence: the state, channels and those before them, two gates, z."""
+    heads, channels = module.V_HEADS, module.QKV_DIM
+    return (normal(heads, 128, 128) / 8, rounded(normal(channels)), rounded(normal(channels, 3)), normal(heads),
+            normal(heads), rounded(normal(heads, 128)))
+
+
+def delta_expected(module, inputs, weights):
+    """Convolution, gates, the delta rule, a gated norm."""
+    (state, x, before, a, b, z), (taps, bias, decay, step, weight) = inputs, weights
+    group, keys = module.HEAD_GROUP, module.K_HEADS
     window = np.concatenate([before, x[:, None]], 1)
     q, k, v = (part.reshape(-1, 128) for part in
                np.split(silu((window * taps).sum(1) + bias), [keys * 128, 2 * keys * 128]))
     q, k = (y / np.sqrt((y * y).sum(-1, keepdims=True) + 1e-6) for y in (q, k))
     g, beta = -np.exp(decay) * np.log1p(np.exp(a + step)), sigmoid(b)
     want = [delta_rule(q[h // group][None] / np.sqrt(128), k[h // group][None], v[h][None], g[h:h + 1], beta[h:h + 1],
-                       state[h]) for h in range(heads)]
+                       state[h]) for h in range(module.V_HEADS)]
     out = [rms(o)[0] * weight * silu(z[h]) for h, (o, _) in enumerate(want)]
-    return near(tuple(got[:3]), (np.concatenate([s for _, s in want]), window[:, 1:], np.stack(out)), 1e-2)
+    return np.concatenate([s for _, s in want]), window[:, 1:], np.stack(out)
+
+
+def delta_layer(load, name, sequences=1):
+    """A layer of one token, of each sequence."""
+    module = load()
+    weights, inputs = delta_weights(module), [delta_inputs(module) for _ in range(sequences)]
+    state, x, before, a, b, z = (np.concatenate(part) for part in zip(*inputs))
+    taps, bias, decay, step, weight = weights
+    got = getattr(module, name)(state.reshape(-1, 128), bfloat16(x), bfloat16(before), taps, bias, a, b, bfloat16(z),
+                                decay, step, weight)
+    want = zip(*(delta_expected(module, one, weights) for one in inputs))
+    return near(tuple(got[:3]), tuple(np.concatenate(part) for part in want), 1e-2)
+
+
+def delta_layers(load, name):
+    return delta_layer(load, name, 3)
 
 
 def flash_prefill(load, name):

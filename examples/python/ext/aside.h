@@ -17,7 +17,7 @@
 /* Bytes that lie outside, of all numbers, and where the kernel may spill; what is over is lost. */
 static const int64_t ASIDE_MOST = (int64_t)2 << 30, ASIDE_SPILLED = (int64_t)8 << 30;
 
-enum { ASIDE_NAMED = 5, ASIDE_BANKS = 64 };
+enum { ASIDE_NAMED = 5, ASIDE_BANKS = 64, ASIDE_ALIGN = 4 }; /* a compiler's tiles begin at words (assumed) */
 
 /* ---- in and out ---- */
 
@@ -194,7 +194,7 @@ static int64_t taken_bytes(const life *const *one, int64_t count, int q)
     for (int64_t i = 0; i < count; i++) {
         if (one[i]->quadrant > q || one[i]->quadrant_end <= q) continue;
         if (one[i]->at < 0) {
-            all += trni_align_up(one[i]->bytes, TRNI_TILE_ALIGN);
+            all += trni_align_up(one[i]->bytes, ASIDE_ALIGN);
             continue;
         }
         const int64_t from = one[i]->at > end ? one[i]->at : end, to = one[i]->at + one[i]->bytes;
@@ -211,7 +211,7 @@ static int64_t taken_banks(const life *const *one, int64_t count, int q, int64_t
     int64_t used[ASIDE_BANKS] = { 0 };
     int banks = 0;
     for (int64_t i = 0; i < count; i++) {
-        int64_t left = trni_align_up(one[i]->bytes, TRNI_TILE_ALIGN);
+        int64_t left = trni_align_up(one[i]->bytes, ASIDE_ALIGN);
         if (one[i]->quadrant > q || one[i]->quadrant_end <= q) continue;
         int k = left > bank ? banks : 0;
         while (k < banks && used[k] + left > bank) k++;

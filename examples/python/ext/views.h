@@ -1,8 +1,7 @@
 /* views.h - views of tiles and of tensors in HBM, as methods.
  * Part of core.c. SPDX-License-Identifier: MIT
  *
- * DOES: indices by ints and slices, access patterns, shapes, other formats, strides, bytes out and in; which parts of
- *     PSUM products have written.
+ * DOES: indices by ints and slices, access patterns, shapes, other formats, strides, bytes out and in.
  * DOES NOT: know ranges or arrays of indices (index.py).
  */
 #ifndef TRNPY_VIEWS_H
@@ -10,6 +9,7 @@
 
 #include "aside.h"
 #include "objects.h"
+#include "psum.h"
 
 /* ---- Tensor: views ---- */
 
@@ -334,68 +334,6 @@ static PyObject *tensor_base(tensor *self, void *unused)
     (void)unused;
     return tensor_new(self->owner, &self->owner->whole, self->dtype);
 }
-/* Partitions and bytes that a view of a tile reaches. */
-static struct box box_of(const tensor *self)
-{
-    const int64_t bytes = (int64_t)trn_format_bytes(self->t.format);
-    const int64_t whole = (int64_t)trn_format_bytes(self->owner->whole.format);
-    const int64_t pitch = self->owner->whole.stride[0] * whole;
-    const int64_t at = (char *)self->t.data - (char *)self->owner->whole.data;
-    struct box box = { at / pitch, at / pitch + 1, at % pitch, at % pitch + bytes };
-    for (int i = 0; i < self->t.rank; i++) {
-        const int64_t step = self->t.stride[i] * bytes, more = self->t.shape[i] - 1;
-        if (step && step % pitch == 0)
-            box.p_end += step / pitch * more;
-        else
-            box.b_end += step * more;
-    }
-    return box;
-}
-
-/* Has a product written any of this since the tile was made? */
-static PyObject *tensor_touched(tensor *self, PyObject *unused)
-{
-    (void)unused;
-    const struct box b = box_of(self);
-    for (int i = 0; i < self->owner->boxes; i++) {
-        const struct box *a = &self->owner->touched[i];
-        if (a->p < b.p_end && b.p < a->p_end && a->b < b.b_end && b.b < a->b_end) Py_RETURN_TRUE;
-    }
-    Py_RETURN_FALSE;
-}
-
-/* What products wrote of it is gone. */
-static PyObject *tensor_untouch(tensor *self, PyObject *unused)
-{
-    (void)unused;
-    owner *o = self->owner;
-    const struct box b = box_of(self);
-    int kept = 0;
-    for (int i = 0; i < o->boxes; i++) {
-        const struct box *a = &o->touched[i];
-        if (a->p < b.p || a->p_end > b.p_end || a->b < b.b || a->b_end > b.b_end) o->touched[kept++] = *a;
-    }
-    o->boxes = kept;
-    Py_RETURN_NONE;
-}
-
-static PyObject *tensor_touch(tensor *self, PyObject *unused)
-{
-    (void)unused;
-    owner *o = self->owner;
-    const struct box b = box_of(self);
-    for (int i = 0; i < o->boxes; i++)
-        if (!memcmp(&o->touched[i], &b, sizeof b)) Py_RETURN_NONE;
-    if (o->boxes == o->room) {
-        struct box *more = (struct box *)realloc(o->touched, (size_t)(o->room * 2 + 4) * sizeof b);
-        if (!more) return PyErr_NoMemory();
-        o->touched = more;
-        o->room = o->room * 2 + 4;
-    }
-    o->touched[o->boxes++] = b;
-    Py_RETURN_NONE;
-}
-
 static bool copy_out(const trn_tensor *t, int axis, const char *from, char **to)
 {
     const size_t bytes = trn_format_bytes(t->format);
@@ -422,13 +360,6 @@ static void copy_in(const trn_tensor *t, int axis, char *to, const char **from)
         return;
     }
     for (int64_t i = 0; i < t->shape[axis]; i++) copy_in(t, axis + 1, to + i * t->stride[axis] * (int64_t)bytes, from);
-}
-
-/* Its numbers are there for the host. */
-static int tile_seen(tensor *self)
-{
-    PyObject *view = (PyObject *)self;
-    return self->owner->tile ? tiles_here(self->owner->core, &view, 1) : 0;
 }
 
 /* The codes, packed. */
@@ -536,7 +467,10 @@ static PyMethodDef tensor_methods[] = {
     { "is_indirect", (PyCFunction)tensor_is_indirect, METH_NOARGS, "does an index tile choose its elements?" },
     { "touched", (PyCFunction)tensor_touched, METH_NOARGS, "has a product written any of it?" },
     { "touch", (PyCFunction)tensor_touch, METH_NOARGS, "a product has written it" },
-    { "untouch", (PyCFunction)tensor_untouch, METH_NOARGS, "something else has written it" },
+    { "sums", (PyCFunction)tensor_sums, METH_NOARGS,
+      "what is there for a product to add to: bits 1 products, "
+      "2 zeros, 4 other numbers, 8 nothing" },
+    { "begin_sums", (PyCFunction)tensor_begin_sums, METH_NOARGS, "what no product has written of it begins at zero" },
     { "frombytes", (PyCFunction)tensor_frombytes, METH_O, "filled by the host" },
     { "tobytes", (PyCFunction)tensor_tobytes, METH_NOARGS, "the codes, packed" },
     { "into", (PyCFunction)tensor_into, METH_O, "the codes, packed, into a buffer" },

@@ -217,6 +217,16 @@ class Language(unittest.TestCase):
             return out
         np.testing.assert_array_equal(kernel(X), X)
 
+    def test_loops_with_directives(self):
+        def kernel(x):
+            out, tile = ol.ndarray(x.shape, dtype=x.dtype, buffer=ol.shared_hbm), ol.load(x)
+            for _ in ol.sequential_range(2, directives=older.compiler.no_reorder()):
+                for _ in ol.affine_range(3, precise_schedule=True, multi_buffer=2):
+                    tile += 1.0
+            ol.store(out, tile)
+            return out
+        np.testing.assert_array_equal(older.simulate_kernel(older.jit(kernel), X), X + 6)
+
     def test_tiles_of_rank_six(self):
         for module, front in ((nl, nki), (ol, older)):
             @front.jit

@@ -231,6 +231,42 @@ class Psum(unittest.TestCase):
             want = X.T @ X
             self.assertTrue(np.allclose(got, np.stack([want, 2 * want]), rtol=1e-3, atol=1e-3), generation)
 
+    def test_numbers_that_tiles_hold_are_whole(self):
+        """A float's bits are no index; nl.gather_flattened takes whole numbers of every format."""
+        def row(x, i):
+            out = nl.ndarray((1, 64), nl.float32, buffer=nl.shared_hbm)
+            nl.store(out, nl.load(x[nl.load(i)]))
+            return out
+
+        def turns(x, i):
+            out, tile, count = nl.ndarray(x.shape, nl.float32, buffer=nl.shared_hbm), nl.load(x), nisa.register_alloc(0)
+            nisa.register_load(count, nl.load(i))
+            for _ in nl.dynamic_range(count):
+                nisa.tensor_scalar(tile, tile, nl.add, 1.0)
+            nl.store(out, tile)
+            return out
+
+        def gathered(x, i):
+            out = nl.ndarray(i.shape, nl.float32, buffer=nl.shared_hbm)
+            nl.store(out, nl.gather_flattened(nl.load(x), nl.load(i)))
+            return out
+        for dtype in (np.int32, np.uint32, np.int16, np.uint8, np.float32, np.float16):
+            i = np.array([[2]], dtype)
+            for kernel, want in ((row, X[2:3]), (turns, X + 2)):
+                if np.dtype(dtype).kind == "f":
+                    with self.assertRaisesRegex(nki.Error, f"is {np.dtype(dtype)} and stands for a whole number: .* cast it"):
+                        nki.simulate(kernel)(X, i)
+                else:
+                    np.testing.assert_allclose(nki.simulate(kernel)(X, i), want, 1e-6)
+            i = np.random.default_rng(1).integers(0, 64, (X.shape[0], 7)).astype(dtype)
+            if np.dtype(dtype).kind == "f":
+                with self.assertRaisesRegex(nki.Error, "indices is float"):
+                    nki.simulate(gathered)(X, i)
+            else:
+                np.testing.assert_array_equal(nki.simulate(gathered)(X, i), np.take_along_axis(X, i.astype(int), 1))
+        with self.assertRaisesRegex(nki.Error, "4294967295|-1"):
+            nki.simulate(gathered)(X, np.full((X.shape[0], 1), -1, np.int32))
+
     def test_both_operands_of_nl(self):
         def kernel(x):
             tile = ol.load(x)

@@ -186,6 +186,20 @@ def products(again):
     return out
 
 
+def small(x, count, space, width):
+    """Tiles of few elements, all of which live when the last is filled."""
+    tile = nl.load(x)
+    kept = [nl.ndarray((128, width), nl.float32, buffer=space, name=f"t{i}") for i in range(count)]
+    for i, one in enumerate(kept):
+        nisa.tensor_scalar(one, tile, nl.add, float(i))
+    row = nl.ndarray((128, count * width), nl.float32)
+    for i, one in enumerate(kept):
+        nisa.tensor_copy(row[:, i * width:(i + 1) * width], one)
+    out = nl.ndarray(row.shape, nl.float32, nl.shared_hbm)
+    nisa.dma_copy(out, row)
+    return out
+
+
 def swapped(n):
     """Programs exchange tiles of which others took the room meanwhile."""
     i = nl.program_id(0)
@@ -218,6 +232,15 @@ class Tiles(unittest.TestCase):
             nki.simulate(late)(kilobytes)
             times.append(nki.last_report().time_s)
         self.assertEqual(times[0], times[1])
+
+    def test_small_tiles_take_what_they_have(self):
+        """Not a whole line of the simulated memory, 64 bytes, each."""
+        x = np.arange(128, dtype=np.float32).reshape(128, 1)
+        for count, space, width in ((300, nl.psum, 1), (600, nl.psum, 3), (3500, nl.sbuf, 1)):
+            got = nki.simulate(small)(np.repeat(x, width, 1), count, space, width)
+            np.testing.assert_array_equal(got, x + np.repeat(np.arange(count), width))
+        with self.assertRaisesRegex(nki.Error, "PSUM has 16384 bytes .* does not fit: with .* 132 bytes"):
+            nki.simulate(small)(np.repeat(x, 33, 1), 125, nl.psum, 33)
 
     def test_what_was_written_stays_known(self):
         got = nki.simulate(written_in_part)("rest")

@@ -99,6 +99,19 @@ def whole_tiles(x):
     return copied(x)
 
 
+def mean_of_rows(x, scale):
+    """Divides by 256 what has as many columns or less: right for those alone."""
+    total = nl.sum(nl.load(x), axis=1, keepdims=True)
+    out, twice = (nl.ndarray((x.shape[0], 1), x.dtype, buffer=nl.shared_hbm) for _ in range(2))
+    nl.store(out, nl.multiply(total, scale / max(x.shape[1], 256)))
+    nl.store(twice, nl.multiply(total, 2.0))
+    return out, twice
+
+
+def means(x, scale):
+    return x.mean(1, keepdims=True) * scale, 2 * x.sum(1, keepdims=True)
+
+
 class Found(unittest.TestCase):
     def smallest(self, kind, shape, kernel, shapes, words, **options):
         found = nki.check(kernel, shapes, **options)
@@ -206,13 +219,44 @@ class Program(unittest.TestCase):
             for status, words, arguments in (
                     (0, "copied: 4 of 4 cases are right", ["copied", "--shapes", "x=n,4", "--where", "n=1..4"]),
                     (1, "unwritten: x [129, 4]", ["last_tile", "--shapes", "x=n,4", "--where", "n=128,129"]),
+                    (1, "numbers: x [4, 64]", ["mean_of_rows", "--shapes", "x=4,64", "--arguments", "scale=1",
+                                               "--expected", "means"]),
+                    (0, "are right", ["mean_of_rows", "--shapes", "x=4,64", "--arguments", "scale=1",
+                                      "--expected", "means", "--tolerance", "9"]),
                     (2, "has no 'nothing'", ["nothing", "--shapes", "x=1"]),
+                    (2, "has no 'none'", ["copied", "--shapes", "x=1,1", "--expected", "none"]),
                     (2, "say what shapes", ["copied"]), (2, "is no list of numbers",
                                                          ["copied", "--shapes", "x=n,1", "--where", "n=a"])):
                 said = io.StringIO()
                 with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
                     self.assertEqual(program.main([path, *arguments]), status, said.getvalue())
                 self.assertIn(words, said.getvalue())
+
+
+class Numbers(unittest.TestCase):
+    """What a kernel computes, beside what it was to."""
+
+    def test_the_smallest_that_is_wrong(self):
+        found = nki.check(mean_of_rows, {"x": (4, "n")}, {"n": (256, 512)}, arguments={"scale": 3.0}, expected=means)
+        self.assertTrue(found, found)
+        found = nki.check(mean_of_rows, {"x": (4, "n")}, {"n": (64, 128, 256)}, arguments={"scale": 3.0}, expected=means)
+        self.assertEqual([f.case.symbols["n"] for f in found.failures], [64, 128])
+        self.assertRegex(str(found.smallest), r"numbers: x \[4, 64\].*: result 0\[\d, 0\] is .*, expected is .*; 4 of 4 "
+                                              "elements are further off than 0.001 of")
+        self.assertTrue(nki.check(mean_of_rows, {"x": (4, 64)}, arguments={"scale": 3.0}, expected=means, tolerance=9))
+
+    def test_formats_shapes_and_counts(self):
+        def same(x):
+            return x
+        self.assertTrue(nki.check(copied, {"x": (130, "n")}, dtype="bfloat16", expected=same))
+        self.assertTrue(nki.check(copied, {"x": (130, 4)}, dtype="int32", expected=same))
+        self.assertFalse(nki.check(copied, {"x": (130, 4)}, dtype="bfloat16", expected=lambda x: x * 1.1))
+        for expected, words in ((lambda x: x[1:], r"shape \[4, 4\], expected is \[3, 4\]"),
+                                (lambda x: (x, x), "1 results, of which 2 are expected"),
+                                (lambda x: np.where(x == x[2, 1], np.nan, x), r"result\[2, 1\] is .*, expected is nan; 1 of")):
+            self.assertRegex(nki.check(copied, {"x": (4, 4)}, expected=expected).smallest.sentence, words)
+        with self.assertRaisesRegex(nki.Error, "returns nothing that expected= could be held against"):
+            nki.check(lambda x: None, {"x": (4, 4)}, expected=same)
 
 
 class Terminal(io.StringIO):

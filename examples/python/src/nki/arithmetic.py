@@ -16,6 +16,7 @@ from .moves import Sum, alike, copy, flat, full, loaded, put
 from .operators import Op
 from .results import Emit, onto, result
 from .tensor import Format, NkiTensor
+from .tiles import tile
 
 FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e5m2", "float8_e4m3", "float8_e4m3fn", "float8_e3m4")
 
@@ -32,6 +33,8 @@ def promoted(*values: Any) -> DType:
 
 
 _UNARY = {"negative": ("multiply", -1.0)}
+_TURNS = {"sin": 0.0, "cos": 1.5707963267948966}
+_WHOLE = 12582912.0  # 1.5 x 2^23: adding it to a float32 rounds to an integer
 
 
 def unary(op: Operator, x: Any, mask: Mask | None = None, dtype: Format | None = None) -> NkiTensor:
@@ -52,14 +55,43 @@ def _unary(op: Operator, x: NkiTensor, box: Box | None) -> Emit | None:
     if name in _UNARY:
         alu, number = _UNARY[name]
         return lambda dst: isa.tensor_scalar(cut(dst, box), cut(x, box), alu, number)
+    if name in _TURNS:
+        return lambda dst: _turned(cut(dst, box), cut(x, box), _TURNS[name])
+    if name == "arctan":
+        return lambda dst: _arctan(cut(dst, box), cut(x, box))
     if op.act is not None:
         return lambda dst: isa.activation(cut(dst, box), op, cut(x, box))
-    if name == "cos":
-        half = full((x.shape[0], 1), 1.5707963267948966, "float32")
-        return lambda dst: isa.activation(cut(dst, box), "sin", cut(x, box), bias=cut(half, box and box[:1]))
     if op.alu is None:
         return None
     return lambda dst: isa.tensor_scalar(cut(dst, box), cut(x, box), name, 0.0)
+
+
+def _turned(dst: NkiTensor, x: NkiTensor, further: float) -> None:
+    """The sine of x + further, whole turns taken off first, as NKI's pages say of nl.sin: the table holds [-pi, pi].
+    A turn is 6.28125, of few bits, and a rest: products of the first by integers are exact."""
+    turns, rest = tile(x.shape, "float32"), tile(x.shape, "float32")
+    isa.tensor_scalar(turns, x, "add", further, op1="multiply", operand1=0.15915494309189535)
+    isa.tensor_scalar(turns, turns, "add", _WHOLE, op1="subtract", operand1=_WHOLE)
+    isa.scalar_tensor_tensor(rest, turns, "multiply", -6.28125, "add", x)
+    isa.scalar_tensor_tensor(rest, turns, "multiply", -0.0019353071795864769, "add", rest)
+    isa._within(dst, "sin", rest, full((x.shape[0], 1), further, "float32") if further else None)
+
+
+def _arctan(dst: NkiTensor, x: NkiTensor) -> None:
+    """arctan(x), whose table holds [-pi/2, pi/2]; beyond, sign(x) pi/2 - arctan(1/x)."""
+    size, far, other = (tile(x.shape, kind) for kind in ("float32", "uint8", "float32"))
+    near = tile(x.shape, "float32")
+    isa.activation(size, "abs", x)
+    isa.tensor_scalar(far, size, "greater", 1.5707963267948966)
+    isa.tensor_scalar(size, size, "maximum", 1.0)
+    isa.reciprocal(size, size)
+    isa.activation(other, "arctan", size, scale=-1.0)
+    isa.tensor_scalar(other, other, "add", 1.5707963267948966)
+    isa.activation(size, "sign", x)
+    isa.tensor_tensor(other, other, size, "multiply")
+    isa._within(near, "arctan", x)
+    isa.tensor_copy_predicated(near, other, far)
+    isa.tensor_copy(dst, near)
 
 
 def binary(op: Operator, x: Any, y: Any, mask: Mask | None = None, dtype: Format | None = None) -> NkiTensor:

@@ -163,9 +163,23 @@ def _view(tensor: _core.View) -> memoryview:
     return memoryview(bytearray(tensor.tobytes())).cast(letter, tensor.shape)
 
 
-def back(value: Any, given: bytes) -> None:
-    """What a kernel has left in the copy of an array, into the array itself."""
-    if np is not None and isinstance(value, np.ndarray) and value.flags.writeable:
-        codes = np.frombuffer(given, np.uint8)
-        if codes.size == value.nbytes:
-            value[...] = codes.view(value.dtype).reshape(value.shape)
+def back(value: Any, was: Given, now: bytes) -> None:
+    """What a kernel has left in the copy of an argument, into the caller's own, if it is another than what was given:
+    NumPy's array, torch's tensor, nki.tensor(...), a buffer; in its own format, where that has 64 bits."""
+    if was.array.tobytes() == now:
+        return
+    if np is None or isinstance(value, memoryview) or type(value).__name__ == "array":
+        view = memoryview(value.array if isinstance(value, Given) else value)
+        if not view.readonly:
+            view.cast("B")[:] = now
+        return
+    codes = np.frombuffer(now, was.array.dtype).reshape(was.shape)
+    if isinstance(value, Given):
+        value.array = codes
+        return
+    numbers = codes if was.dtype.numpy else np.frombuffer(_core.decode(now, was.dtype.format), np.float32)
+    if is_torch(value):
+        value.detach().copy_(sys.modules["torch"].from_numpy(numbers.reshape(was.shape).copy()))
+    elif isinstance(value, np.ndarray) and value.flags.writeable:
+        own = not was.dtype.numpy and value.itemsize == codes.itemsize  # ml_dtypes' formats
+        value[...] = codes.view(value.dtype) if own else numbers.reshape(was.shape)

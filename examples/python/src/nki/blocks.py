@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from . import _core, moves, tiles
 from ._numpy import np
+from .assigned import assign
 from .formats import DType
-from .tensor import NkiTensor, Number
+from .tensor import NkiTensor, Number, UNNAMED
 
 
 class Blocks:
@@ -76,9 +78,10 @@ class Blocks:
             for tile in self.tiles:
                 moves.assign(tile, Ellipsis, value)
             return
+        named = sys.getrefcount(value) > UNNAMED
         place, rest = self._split(key)
         tile = self.tile(place)
-        moves.assign(tile, rest if rest else (slice(None),) * tile.ndim, value)
+        assign(tile, rest if rest else (slice(None),) * tile.ndim, value, named)
 
 
 class _Reshaped(Blocks):

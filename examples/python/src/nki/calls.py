@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import _core, moves
+from . import _core, assigned, moves
 from ._numpy import np
 from .arithmetic import binary, unary
-from .composed import FUNCTIONS, composed
+from .composed import FUNCTIONS, composed, remainder
 from .index import Wide, numbers
 from .masks import Mask
 from .memories import PSUM
@@ -41,8 +41,8 @@ def _of_indices(name: str, args: Sequence[Any]) -> Any:
 class _Work:
     """As tensor.py wants it."""
 
-    def assign(self, tensor: NkiTensor, key: Any, value: Any) -> None:
-        moves.assign(tensor, key, value)
+    def assign(self, tensor: NkiTensor, key: Any, value: Any, has_name: bool) -> None:
+        assigned.assign(tensor, key, value, has_name)
 
     def packed(self, wide: Wide[NkiTensor]) -> NkiTensor:
         return moves.packed(wide)
@@ -70,14 +70,17 @@ class _Work:
         if len(args) == 1:
             return unary(op, args[0], mask=mask, dtype=dtype)
         x, y = args
+        if op.name in ("mod", "fmod"):
+            return remainder(op.name, x, y, mask, dtype)
         return binary(op, x, y, mask, dtype)
 
     def in_place(self, name: str, x: NkiTensor, y: Any) -> NkiTensor:
         """x += y: of a product that waits, in PSUM, where it accumulates."""
         waits = taken(y)
         if waits is not None and waits.adds and name == "add" and x.space == PSUM and not is_preset(x):
-            waits.adds(x)
-            return x
+            if not assigned.used_again(y):
+                waits.adds(x)
+                return x
         box = None
         if waits is not None:
             waits.materialise()

@@ -45,7 +45,8 @@ def _literal(text: str) -> Any:
         return text
 
 
-def _kernel(path: str, entry: str) -> Any:
+def _kernel(path: str, *entries: str | None) -> list[Any]:
+    """What a file calls these names."""
     spec = importlib.util.spec_from_file_location("checked", path)
     if spec is None or spec.loader is None:
         raise _core.Error(f"check: {path} is no file of Python's")
@@ -54,9 +55,10 @@ def _kernel(path: str, entry: str) -> Any:
         spec.loader.exec_module(module)
     except OSError as trouble:
         raise _core.Error(f"check: {path}: {trouble.strerror}") from None
-    if not hasattr(module, entry):
-        raise _core.Error(f"check: {path} has no '{entry}'")
-    return getattr(module, entry)
+    for entry in entries:
+        if entry is not None and not hasattr(module, entry):
+            raise _core.Error(f"check: {path} has no '{entry}'")
+    return [None if entry is None else getattr(module, entry) for entry in entries]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,13 +71,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--generations", nargs="+", metavar="1|2|3", help="trn2 3")
     parser.add_argument("--arguments", nargs="+", default=[], metavar="NAME=VALUE", help="eps=1e-5")
     parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--expected", metavar="FUNCTION", help="of the same file, in NumPy: what the kernel is to compute")
+    parser.add_argument("--tolerance", type=float)
     parser.add_argument("--seconds", type=float, default=60)
     asked = parser.parse_args(arguments)
     try:
-        found = check(_kernel(asked.file, asked.kernel), _pairs(asked.shapes, _sizes) if asked.shapes else None,
+        kernel = _kernel(asked.file, asked.kernel, asked.expected)
+        found = check(kernel[0], _pairs(asked.shapes, _sizes) if asked.shapes else None,
                       _pairs(asked.where, _numbers), [_sizes(g) for g in asked.grids or ()],
                       [int(g) if g.isdecimal() else g for g in asked.generations or ()],
-                      _pairs(asked.arguments, _literal), asked.dtype, seconds=asked.seconds)
+                      _pairs(asked.arguments, _literal), asked.dtype, seconds=asked.seconds,
+                      expected=kernel[1], tolerance=asked.tolerance)
     except _core.Error as trouble:
         print(trouble, file=sys.stderr)
         return 2

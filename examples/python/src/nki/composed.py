@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from . import isa
-from .arithmetic import binary, unary
+from .arithmetic import binary, promoted, unary
 from .masks import Mask, cut, engine_box
-from .moves import copy, loaded
+from .moves import copy, full, loaded
 from .operators import ALL
 from .results import result
 from .tensor import Format, NkiTensor
@@ -44,12 +44,27 @@ def trunc(x: NkiTensor, dtype: Format) -> NkiTensor:
 
 
 def tan(x: NkiTensor, dtype: Format) -> NkiTensor:
-    """activation(sin), of x and of x + pi/2, reciprocal, tensor_tensor(multiply). sin's table holds up to pi."""
+    """The sine and the cosine, reciprocal, tensor_tensor(multiply)."""
     return _op("multiply", _op("sin", x), _op("reciprocal", _op("cos", x)), dtype=dtype)
 
 
 FUNCTIONS: dict[str, Callable[[NkiTensor, Format], NkiTensor]] = {
     "floor": floor, "ceil": ceil, "trunc": trunc, "tan": tan}
+
+
+def remainder(name: str, x: Any, y: Any, mask: Mask = None, dtype: Format = None) -> NkiTensor:
+    """x - n y, of whole n: nl.mod has the sign of y, nl.fmod that of x. Where the quotient's rounding made n one too
+    large or too small, y is put back or taken off once more. For quotients within 2^31."""
+    like = x if isinstance(x, NkiTensor) else y
+    x, y = (v if isinstance(v, NkiTensor) else full((like.shape[0], 1), v, "float32") for v in (x, y))
+    quotient, whole = _op("divide", x, y), floor if name == "mod" else trunc
+    rest = _op("subtract", x, _op("multiply", whole(quotient, "float32"), y))
+    step = y if name == "mod" else _op("multiply", _op("abs", y), _op("sign", x))
+    zero = full((like.shape[0], 1), 0.0, "float32")
+    rest = _op("add", rest, _op("multiply", _op("less", _op("multiply", rest, step), zero), step))
+    over = _op("greater_equal", _op("abs", rest), _op("abs", y))
+    to = promoted(x, y) if dtype is None else dtype
+    return binary(ALL["subtract"], rest, _op("multiply", over, step), mask, to)
 
 
 def composed(name: str, x: Any, mask: Mask = None, dtype: Format = None) -> NkiTensor:

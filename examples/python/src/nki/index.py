@@ -57,6 +57,9 @@ setattr(Register, "__hash__", object.__hash__)  # __eq__ took it away
 def scalar(value: Any) -> int:
     """An int, of an int, a register or a tile of one element (read at once)."""
     if isinstance(value, _core.View):
+        if "int" not in str(value.dtype):
+            raise _core.Error(f"'{value.name}' is {value.dtype!s} and stands for a whole number: the device would read its "
+                              "bits as one; cast it first, nl.copy(..., dtype=nl.int32)")
         value.core.settle()
         value.core.result(value)
         data = value.tobytes()

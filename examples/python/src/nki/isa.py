@@ -18,6 +18,7 @@ from .operators import Op, act as _act, alu as _alu, named as _named
 from .running import current as _current
 from .scattered import Side, pairs as _pairs
 from .tensor import NkiTensor, Number, Operand
+from .warned import in_range as _in_range, warn as _warn
 
 tensor_engine, vector_engine, scalar_engine = engine.tensor, engine.vector, engine.scalar
 gpsimd_engine, dma_engines, unknown_engine = engine.gpsimd, engine.dma, engine.unknown
@@ -66,8 +67,7 @@ def nc_matmul(dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, is_stati
               name: str | None = None) -> NkiInstruction:
     """dst [M, N] (+)= stationary [K, M] turned, times moving [K, N]. accumulate=None: the first product of a place in
     PSUM overwrites it, later ones add."""
-    if accumulate is None:
-        accumulate = not is_transpose and dst.touched()
+    accumulate = _adds(dst, False if accumulate is None and is_transpose else accumulate)
     rows = matmul_perf_mode(perf_mode or "none").rows
     for to, of in [(_flat(dst), moving)] if moving.ndim == 1 + rows else _windows(_flat(dst), moving, rows):
         _I["nc_matmul"](dst.core, to, stationary if stationary.ndim == 1 + rows else _flat(stationary), of, accumulate,
@@ -76,12 +76,39 @@ def nc_matmul(dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, is_stati
     return _DONE
 
 
+_ZEROS, _NUMBERS, _NOTHING = 2, 4, 8  # what View.sums finds beside products
+
+
+def _adds(dst: NkiTensor, accumulate: bool | None) -> bool:
+    """Does a product add to what is there? None: where a product has been, as NKI's simulator has it; what none has
+    written of such a place begins at zero. Before Trainium3 NKI leaves undefined what a product makes of other engines'
+    numbers: it is refused; of a memset's zeros both answers are one, and a warning tells."""
+    if accumulate is False or not isinstance(dst, NkiTensor) or dst.space != _PSUM:
+        return bool(accumulate)
+    dst.core.settle()
+    found, older = dst.sums(), dst.core.generation < 3
+    if accumulate is None and not dst.touched():
+        if found & _NUMBERS:
+            _warn("nc_matmul(accumulate=None) overwrites what another engine has written, as the first product there; write "
+                  "accumulate=False if that is meant, else add it to the product in SBUF")
+        return False
+    if older and found & _NUMBERS:
+        raise _core.Error(f"nc_matmul: accumulate={accumulate} finds what another engine has written in '{dst.name}', and "
+                          "before Trainium3 adding to that is undefined; write accumulate=False to overwrite it, or add "
+                          "it to the product in SBUF")
+    if accumulate is None and found & (_NOTHING | _ZEROS) or older and found & _ZEROS and not found & _NOTHING:
+        dst.begin_sums()
+    if accumulate and older and found & _ZEROS and not found & _NOTHING:
+        _warn("nc_matmul(accumulate=True) adds to zeros that no product has written, which NKI leaves undefined before "
+              "Trainium3; leave accumulate= out, or begin with accumulate=False")
+    return True
+
+
 def nc_matmul_mx(dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, stationary_scale: NkiTensor,
                  moving_scale: NkiTensor, tile_position: _Pair | None = None, tile_size: _Pair | None = None,
                  accumulate: bool | None = None, name: str | None = None) -> NkiInstruction:
     """The same of x4 formats with a scale for each 8 partitions x 4 elements."""
-    if accumulate is None:
-        accumulate = dst.touched()
+    accumulate = _adds(dst, accumulate)
     _I["nc_matmul_mx"](dst.core, _flat(dst), _four(_flat(stationary)), _four(_flat(moving)),
                        _scale(_flat(stationary_scale)), _scale(_flat(moving_scale)),
                        accumulate, tile_position or (), tile_size or ())
@@ -129,7 +156,6 @@ def tensor_copy(dst: NkiTensor, src: NkiTensor, engine: _constants.engine = engi
     if more:
         _older("tensor_copy", more)
     _I["tensor_copy"](dst.core, dst, src, engine)
-    _anew(dst)
     return _DONE
 
 
@@ -147,14 +173,7 @@ def memset(dst: NkiTensor, value: Number, engine: _constants.engine = engine.unk
         _I["memset"](dst.core, dst, 0.0, engine, True, value)
     else:
         _I["memset"](dst.core, dst, value, engine)
-    _anew(dst)
     return _DONE
-
-
-def _anew(dst: NkiTensor) -> None:
-    """The next product of this place in PSUM overwrites it, as the array adds only to what it has written itself."""
-    if dst.space == _PSUM:
-        dst.untouch()
 
 
 def reciprocal(dst: NkiTensor, data: NkiTensor, name: str | None = None) -> NkiInstruction:
@@ -318,7 +337,14 @@ def activation(dst: NkiTensor, op: Op, data: NkiTensor, bias: NkiTensor | None =
     """dst = op(scale data + bias); reduce_res [P, 1]: its sum."""
     _sums(reduce_op)
     _no_bias(op, bias)
+    _in_range(op, data, scale, bias)
     _I["activation"](dst.core, dst, data, _act(op), _scale_of(scale, data), bias, None, reduce_res, reduce_cmd)
+    return _DONE
+
+
+def _within(dst: NkiTensor, op: Op, data: NkiTensor, bias: NkiTensor | None = None) -> NkiInstruction:
+    """activation of arguments that lie in the function's table, or whose results nobody uses."""
+    _I["activation"](dst.core, dst, data, _act(op), 1.0, bias, None, None, reduce_cmd.idle)
     return _DONE
 
 
@@ -327,6 +353,7 @@ def activation_reduce(dst: NkiTensor, op: Op, data: NkiTensor, reduce_op: Op, re
     """The same, whose sums begin anew."""
     _sums(reduce_op)
     _no_bias(op, bias)
+    _in_range(op, data, scale, bias)
     _I["activation"](dst.core, dst, data, _act(op), _scale_of(scale, data), bias, None, reduce_res,
                      reduce_cmd.reset_reduce)
     return _DONE

@@ -221,7 +221,7 @@ def unexpected(trouble: Exception) -> str | None:
 
 # Arguments of any release that change no number here.
 _SILENT = frozenset({"name", "engine", "lazy_initialization", "precise_schedule", "dge_mode", "priority",
-                     "multi_buffer"})
+                     "multi_buffer", "directives"})
 
 
 def surplus(function: str, known: Iterable[str], more: Iterable[str]) -> None:

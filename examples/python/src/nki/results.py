@@ -22,7 +22,9 @@ Emit = Callable[[NkiTensor], Any]  # fills a tile, or a view that is like it
 
 class Pending:
     """A result's tile and how it is filled; adds: how it is added to another; box: the part of it that is computed;
-    by_dma: a transfer fills it, which may begin at any partition."""
+    by_dma: a transfer fills it, which may begin at any partition; truth: of a comparison by == or !=, what `if` hears."""
+
+    truth: bool | None = None
 
     def __init__(self, tile: NkiTensor, emit: Emit, adds: Emit | None = None, box: Box | None = None,
                  by_dma: bool = False) -> None:

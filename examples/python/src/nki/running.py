@@ -80,7 +80,7 @@ def preset(tile: _core.View) -> None:
 
 
 def is_preset(tile: _core.View) -> bool:
-    return tile.allocation in _local.preset and not tile.touched()
+    return (tile.allocation in _local.preset and not tile.touched()) or bool(tile.sums() & 4)
 
 
 # ---- the grid ----

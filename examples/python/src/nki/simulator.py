@@ -110,6 +110,7 @@ class Launch:
         self.function, self.grid, self.args, self.kwargs, self.ranks = function, grid, args, kwargs, ranks
         self.programs = list(itertools.product(*(range(n) for n in grid)))
         self.shared: dict[Hashable, tuple[NkiTensor, _core.Core]] = {}
+        self.given: dict[Hashable, tuple[Any, arrays.Given]] = {}  # the caller's arrays, wherever they stand
         self.lock = threading.Lock()
         self.results: list[Any] = [None] * ranks
         self.reports: list[dict[str, Any]] = []
@@ -198,6 +199,7 @@ class Launch:
             if arrays.narrowed(value) == "float32":
                 self.narrowed[name] = "float64, taken as float32"
             self.torch = self.torch or arrays.is_torch(value)
+            self.given[running.rank(), id(value)] = value, array
             made = functools.partial(core.hbm, name, array.dtype.format, array.shape, array.dtype, array.array, True,
                                      True, True)
             return self.same(core, id(value), made)
@@ -213,9 +215,8 @@ class Launch:
 
     def give_back(self) -> None:
         """What the kernel has left in its arguments, into the caller's arrays."""
-        for value in list(self.args) + list(self.kwargs.values()):
-            if (0, id(value)) in self.shared:
-                arrays.back(value, self.shared[0, id(value)][0].tobytes())
+        for key, (value, array) in self.given.items():
+            arrays.back(value, array, self.shared[key][0].tobytes())
 
     def record(self, core: _core.Core, value: Any, name: str) -> Any:
         made = copy.copy(value)
@@ -371,7 +372,7 @@ class Kernel:
         launch = Launch(self.function, self.grid, args, kwargs, 1 if ranks is None else ranks)
         with launch.shown:
             launch.run(self.options)
-        if in_place:
+        if in_place or all(r is None for r in launch.results):  # one that returns nothing writes to its arguments
             launch.give_back()
         self.report = _latest.report = Report(launch.reports, launch.traces)
         if self.gridless is not None:

@@ -19,6 +19,7 @@ from .formats import DType as _DType
 from .moves import atomic_rmw, broadcast_to, expand_dims, static_cast, store
 from .products import matmul, transpose
 from .reductions import layer_norm
+from .tensor import NkiTensor as _NkiTensor
 
 _F = _TypeVar("_F", bound=_Callable[..., _Any])
 
@@ -42,9 +43,20 @@ def _today(function: _F) -> _F:
     return _cast(_F, call)
 
 
+@_functools.wraps(_moves.gather_flattened)
+def _gather_flattened(data: _NkiTensor, indices: _NkiTensor, *args: _Any, **options: _Any) -> _NkiTensor:
+    """The instruction takes uint32, the function any integers."""
+    kind = str(getattr(indices, "dtype", ""))
+    if kind == "int32":
+        indices = indices.view("uint32")  # one below 0 is beyond the data
+    elif kind in ("int8", "uint8", "int16", "uint16"):
+        indices = _moves.copy(indices, dtype="uint32")
+    return _moves.gather_flattened(data, indices, *args, **options)
+
+
 where = _today(_arithmetic.where)
 dropout, rand = _today(_draws.dropout), _draws.rand
-gather_flattened, load = _today(_moves.gather_flattened), _today(_moves.load)
+gather_flattened, load = _today(_gather_flattened), _today(_moves.load)
 load_transpose2d = _today(_products.load_transpose2d)
 all, any = _today(_reductions.all), _today(_reductions.any)
 mean, prod, var = _today(_reductions.mean), _today(_reductions.prod), _today(_reductions.var)

@@ -1,6 +1,6 @@
 """nki.check(kernel, shapes=...): runs a kernel with many shapes, grids and generations, and tells the smallest that
 fails: an access outside of a tensor, a race of two programs, a result that is not all written, SBUF or PSUM overflow,
-and whatever else a run refuses.
+whatever else a run refuses, and numbers that are not what was expected.
 
 SPDX-License-Identifier: MIT
 """
@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import _core, machine, sizes
+from . import _core, beside, machine, sizes
 from ._numpy import np
 from .arrays import Given
 from .simulator import INSIDE, Kernel, where as line_of
@@ -26,7 +26,7 @@ _LARGE = 1 << 25  # elements of a case that nobody asked for
 
 
 class Failure(NamedTuple):
-    """kind: access, race, unwritten, SBUF, PSUM, refused or error."""
+    """kind: access, race, unwritten, SBUF, PSUM, numbers, refused or error."""
 
     kind: str
     case: Case
@@ -80,8 +80,10 @@ class Checked:
 class _Sweep:
     """A kernel, what it is given beside arrays, and what has been found."""
 
-    def __init__(self, kernel: Kernel, arguments: Mapping[str, Any], dtype: Any, seed: int) -> None:
+    def __init__(self, kernel: Kernel, arguments: Mapping[str, Any], dtype: Any, seed: int,
+                 expected: Callable[..., Any] | None = None, tolerance: float | None = None) -> None:
         self.kernel, self.arguments, self.dtype, self.seed = kernel, arguments, dtype, seed
+        self.expected, self.tolerance = expected, tolerance
         self.found = Checked(kernel.function.__name__)
         self.outcome: dict[str, str | None] = {}  # of a case: the kind of its failure, "" declined, None right
 
@@ -105,10 +107,15 @@ class _Sweep:
     def again(self, case: Case) -> str | None:
         made = Kernel(self.kernel.function, **dict(self.kernel.options, generation=case.generation))
         made.grid = case.grid
+        arrays = self.arrays(case)
         try:
-            made(**self.arrays(case), **self.arguments)
+            got = made(**arrays, **self.arguments)
         except Exception as trouble:
             return self.failed(case, trouble)
+        off = self.expected and beside.wrong(got, self.expected, self.arrays(case), self.arguments, self.tolerance)
+        if off:
+            self.found.failures.append(Failure("numbers", case, f"{off} (generation {case.generation})"))
+            return "numbers"
         self.found.passed.append(case)
         assert made.report is not None
         self.found.memory[str(case)] = (made.report.sbuf_high_water_partition, made.report.psum_high_water_partition)
@@ -207,8 +214,8 @@ def _parameters(function: Callable[..., Any], given: set[str], arguments: Mappin
 
 def check(kernel: Kernel | Callable[..., Any], shapes: Shapes | None = None, where: Values | None = None,
           grids: Sequence[Any] | None = None, generations: Sequence[int | str] | None = None,
-          arguments: Mapping[str, Any] | None = None, dtype: Any = "float32", seed: int = 0,
-          seconds: float = 60) -> Checked:
+          arguments: Mapping[str, Any] | None = None, dtype: Any = "float32", seed: int = 0, seconds: float = 60,
+          expected: Callable[..., Any] | None = None, tolerance: float | None = None) -> Checked:
     """Runs the kernel with each shape, grid and generation, small ones first, and returns what it found.
 
     shapes: {"x": (128, "n"), "w": ("128*k", 512)}, sizes with symbols that stand for the same number everywhere; lists of
@@ -216,7 +223,8 @@ def check(kernel: Kernel | Callable[..., Any], shapes: Shapes | None = None, whe
     returns one. where: {"k": range(1, 5)}, the numbers of symbols; without it 1 to 8, and for a size that is a symbol
     alone numbers about the edges of tiles, from which the smallest that fails is looked for. grids: numbers or tuples,
     of symbols, too; generations: 1, 2, 3. arguments: what the kernel takes that is no array. dtype: of all arrays, or
-    a dict. seconds: after so many no further case begins."""
+    a dict. seconds: after so many no further case begins. expected: what it is to compute, a function in NumPy that takes
+    what it names of the kernel's parameters, in binary64; tolerance: how far a result may be off, else by its format."""
     made = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
     if shapes is None:
         names = ", ".join(inspect.signature(made.function).parameters)
@@ -227,7 +235,8 @@ def check(kernel: Kernel | Callable[..., Any], shapes: Shapes | None = None, whe
     strange = set(where or {}) - sizes.symbols_of(several, places)
     if strange:
         raise _core.Error(f"check: where= says what '{strange.pop()}' is; no size says it")
-    sweep, until = _Sweep(made, arguments or {}, dtype, seed), time.monotonic() + seconds
+    sweep = _Sweep(made, arguments or {}, dtype, seed, expected, tolerance)
+    until = time.monotonic() + seconds
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for one in several:

@@ -8,6 +8,7 @@ SPDX-License-Identifier: MIT
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, SupportsFloat, SupportsIndex, Union
 
@@ -22,7 +23,7 @@ Format = object  # what dtypes.of knows: a DType, a name, NumPy's, ml_dtypes' or
 class Work(Protocol):
     """Who issues the instructions that a tensor's methods and operators stand for."""
 
-    def assign(self, tensor: NkiTensor, key: Any, value: Any) -> None: ...
+    def assign(self, tensor: NkiTensor, key: Any, value: Any, has_name: bool) -> None: ...
 
     def packed(self, wide: _index.Wide[NkiTensor]) -> NkiTensor: ...
 
@@ -111,7 +112,8 @@ class NkiTensor(_core.View):
         return _index.view(self, key) if view is NotImplemented else view
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        _Above.work.assign(self, key, value)
+        named = sys.getrefcount(value) > UNNAMED  # before the call, which is one more
+        _Above.work.assign(self, key, value, named)
 
     def __repr__(self) -> str:
         first = None if self.is_indirect() else self.partition
@@ -275,6 +277,59 @@ class NkiTensor(_core.View):
     __rshift__, __rrshift__, __irshift__ = _operators("right_shift")
     __lt__, __le__ = _operator("less"), _operator("less_equal")
     __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
+    __mod__, __rmod__, _ = _operators("mod")
+
+    def __abs__(self) -> NkiTensor:
+        return call("abs", self)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared("equal", other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared("not_equal", other)
+
+    __hash__ = _core.View.__hash__
+
+    def _compared(self, op: str, other: Any) -> Any:
+        """A tile of 1 and 0. Asked at once for its truth, as `if x == 1:` and `x in list` do, it says whether both are
+        the same object, as the comparison of today's tensors does."""
+        number = isinstance(other, SupportsFloat) and not isinstance(other, bool) and getattr(other, "shape", ()) == ()
+        tile = isinstance(other, NkiTensor) and other.space != HBM and other.shape in (
+            self.shape, self.shape[:1] + (1,) * (self.ndim - 1))
+        if self.space == HBM or not (number or tile):
+            return NotImplemented
+        made = call(op, self, other)
+        waits = self.core.pending
+        if waits is not None and waits.tile is made:
+            waits.truth = (self is other) == (op == "equal")
+        return made
+
+    def __bool__(self) -> bool:
+        waits = self.core.pending
+        if waits is None or waits.tile is not self or waits.truth is None:
+            return True
+        self.core.pending = None
+        return bool(waits.truth)
+
+
+class _Counter:
+    count = 0
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.count = sys.getrefcount(value)
+
+
+def _unnamed() -> int:
+    """References to a value that tile[...] = call() finds, in a __setitem__, of a call's result that waits; where a name
+    makes none more, more than there ever are."""
+    counter, value = _Counter(), object()
+    counter[0] = value
+    named = counter.count
+    counter[0] = object()
+    return counter.count + 1 if named > counter.count else sys.maxsize
+
+
+UNNAMED = _unnamed()
 
 
 def _listed(numbers: tuple[Any, ...]) -> tuple[int, ...]:

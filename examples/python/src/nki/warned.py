@@ -1,0 +1,50 @@
+"""Warnings of what runs and is likely not what was meant: once for each line of a kernel, which they name.
+
+SPDX-License-Identifier: MIT
+"""
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from types import FrameType
+from typing import Any
+
+from ._numpy import np
+from .operators import Op, act as _act, named as _named
+from .tensor import NkiTensor, Operand
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+INSIDE = tuple(os.path.join(_HERE, name) + os.sep for name in ("nki", "neuronxcc"))
+_PI = 3.1415927410125732  # a little more, as float32 has it
+_RANGES = {_act("sin"): _PI, _act("arctan"): _PI / 2}  # NKI's table of functions; beyond them it extrapolates
+
+
+def warn(text: str) -> None:
+    """At the innermost line that is not in this package."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and frame.f_code.co_filename.startswith(INSIDE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, RuntimeWarning, stacklevel=level)
+
+
+def in_range(op: Op, data: NkiTensor, scale: Operand, bias: NkiTensor | None) -> None:
+    """Warns of arguments beyond those that the table of a function holds."""
+    most = _RANGES.get(_act(op))
+    if most is None or np is None or not isinstance(data, NkiTensor) or data.is_indirect():
+        return
+    data.core.settle()
+    x = np.asarray(data.numpy()).astype(np.float32).reshape(data.shape[0], -1)
+    with np.errstate(all="ignore"):
+        x = np.abs(x * _column(scale) + (0 if bias is None else _column(bias)))
+    if (x > most).any():  # what nothing has written is NaN. One text for all values: Python shows it once for a line
+        name = _named(op).name
+        warn(f"{name}: an argument lies outside of [-{most:.5g}, {most:.5g}], where the Scalar engine's table ends, and what "
+             f"comes out is no {name}; bring it inside first, as nl.{name} does")
+
+
+def _column(operand: Operand) -> Any:
+    if isinstance(operand, NkiTensor):
+        return np.asarray(operand.numpy()).astype(np.float32).reshape(operand.shape[0], -1)
+    return np.float32(operand)
