@@ -195,6 +195,13 @@ class Tables(unittest.TestCase):
                 got, said = told(lambda: nki.simulate(turned)(x, what))
                 np.testing.assert_allclose(got, exact(x.astype(np.float64)), atol=6e-5, err_msg=f"{what} to {most}")
                 self.assertEqual(said, [])
+        for what in ("sin", "cos"):  # more turns than float32 takes off exactly: wrong, and said
+            for most, warned in ((390000, 0), (1e6, 1), (1e8, 1)):
+                x = np.linspace(-most, most, 128 * 64, dtype=np.float32).reshape(128, 64)
+                got, said = told(lambda: nki.simulate(turned)(x, what))
+                self.assertEqual(len(said), warned, (what, most))
+                if not warned:
+                    np.testing.assert_allclose(got, getattr(np, what)(x.astype(np.float64)), atol=6e-5)
         x = np.linspace(-30, 30, 64 * 64, dtype=np.float32).reshape(64, 64)
         np.testing.assert_allclose(nki.simulate(turned)(x, "tan") * np.cos(x), np.sin(x), atol=3e-4)
         x = np.array([[0.0, np.inf, -np.inf, np.nan]], np.float32)
@@ -223,6 +230,18 @@ class Tables(unittest.TestCase):
                 whole = slice(0, 64)  # quarters: exactly
                 if of in ("tiles", "number"):
                     np.testing.assert_array_equal(got[whole], want[whole], (what, of))
+
+    def test_remainders_of_large_quotients(self):
+        def kernel(x, what):
+            out = nl.ndarray(x.shape, nl.float32, buffer=nl.shared_hbm)
+            nl.store(out, getattr(nl, what)(nl.load(x), 3.0))
+            return out
+        whole = np.arange(8000000, 8000064, dtype=np.float32).reshape(8, 8)
+        for what in ("mod", "fmod"):
+            got, said = told(lambda: nki.simulate(kernel)(whole, what))
+            np.testing.assert_array_equal(got, np.mod(whole, 3))
+            self.assertEqual(said, [])
+            self.assertEqual(len(told(lambda: nki.simulate(kernel)(whole * 16, what))[1]), 1)
 
     def test_masks(self):
         def kernel(x):

@@ -17,6 +17,7 @@ from .operators import Op
 from .results import Emit, onto, result
 from .tensor import Format, NkiTensor
 from .tiles import tile
+from .warned import lost
 
 FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e5m2", "float8_e4m3", "float8_e4m3fn", "float8_e3m4")
 
@@ -34,6 +35,7 @@ def promoted(*values: Any) -> DType:
 
 _UNARY = {"negative": ("multiply", -1.0)}
 _TURNS = {"sin": 0.0, "cos": 1.5707963267948966}
+_EXACT = 400000.0  # fewer than 2^16 turns
 _WHOLE = 12582912.0  # 1.5 x 2^23: adding it to a float32 rounds to an integer
 
 
@@ -56,7 +58,7 @@ def _unary(op: Operator, x: NkiTensor, box: Box | None) -> Emit | None:
         alu, number = _UNARY[name]
         return lambda dst: isa.tensor_scalar(cut(dst, box), cut(x, box), alu, number)
     if name in _TURNS:
-        return lambda dst: _turned(cut(dst, box), cut(x, box), _TURNS[name])
+        return lambda dst: _turned(name, cut(dst, box), cut(x, box))
     if name == "arctan":
         return lambda dst: _arctan(cut(dst, box), cut(x, box))
     if op.act is not None:
@@ -66,9 +68,11 @@ def _unary(op: Operator, x: NkiTensor, box: Box | None) -> Emit | None:
     return lambda dst: isa.tensor_scalar(cut(dst, box), cut(x, box), name, 0.0)
 
 
-def _turned(dst: NkiTensor, x: NkiTensor, further: float) -> None:
-    """The sine of x + further, whole turns taken off first, as NKI's pages say of nl.sin: the table holds [-pi, pi].
-    A turn is 6.28125, of few bits, and a rest: products of the first by integers are exact."""
+def _turned(name: str, dst: NkiTensor, x: NkiTensor) -> None:
+    """The sine of x or x + pi/2, whole turns taken off first, as NKI's pages say of nl.sin: the table holds [-pi, pi].
+    A turn is 6.28125, of 8 bits, and a rest: products of the first by fewer than 2^16 turns are exact."""
+    further = _TURNS[name]
+    lost(name, "an argument", x, _EXACT)
     turns, rest = tile(x.shape, "float32"), tile(x.shape, "float32")
     isa.tensor_scalar(turns, x, "add", further, op1="multiply", operand1=0.15915494309189535)
     isa.tensor_scalar(turns, turns, "add", _WHOLE, op1="subtract", operand1=_WHOLE)

@@ -1,5 +1,6 @@
 """tile[...] = value, where the kernel has another name for the value and may use it again: it gets a tile of its own
-first, and the place a copy; so does a product that is added in PSUM and read again. Without a name what fills the value fills the place, as no other instruction would be there.
+first, and the place a copy; so does a product that is added in PSUM and read again. Without a name what fills the value
+fills the place, as no other instruction would be there.
 
 SPDX-License-Identifier: MIT
 """

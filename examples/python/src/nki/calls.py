@@ -77,10 +77,10 @@ class _Work:
     def in_place(self, name: str, x: NkiTensor, y: Any) -> NkiTensor:
         """x += y: of a product that waits, in PSUM, where it accumulates."""
         waits = taken(y)
-        if waits is not None and waits.adds and name == "add" and x.space == PSUM and not is_preset(x):
-            if not assigned.used_again(y):
-                waits.adds(x)
-                return x
+        if waits is not None and waits.adds and name == "add" and x.space == PSUM and not (
+                is_preset(x) or assigned.used_again(y)):
+            waits.adds(x)
+            return x
         box = None
         if waits is not None:
             waits.materialise()

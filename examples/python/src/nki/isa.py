@@ -87,6 +87,7 @@ def _adds(dst: NkiTensor, accumulate: bool | None) -> bool:
         return bool(accumulate)
     dst.core.settle()
     found, older = dst.sums(), dst.core.generation < 3
+    zeros = older and found & (_ZEROS | _NOTHING) == _ZEROS  # of another engine, and no part that nothing has written
     if accumulate is None and not dst.touched():
         if found & _NUMBERS:
             _warn("nc_matmul(accumulate=None) overwrites what another engine has written, as the first product there; write "
@@ -96,9 +97,9 @@ def _adds(dst: NkiTensor, accumulate: bool | None) -> bool:
         raise _core.Error(f"nc_matmul: accumulate={accumulate} finds what another engine has written in '{dst.name}', and "
                           "before Trainium3 adding to that is undefined; write accumulate=False to overwrite it, or add "
                           "it to the product in SBUF")
-    if accumulate is None and found & (_NOTHING | _ZEROS) or older and found & _ZEROS and not found & _NOTHING:
+    if accumulate is None and found & (_NOTHING | _ZEROS) or zeros:
         dst.begin_sums()
-    if accumulate and older and found & _ZEROS and not found & _NOTHING:
+    if accumulate and zeros:
         _warn("nc_matmul(accumulate=True) adds to zeros that no product has written, which NKI leaves undefined before "
               "Trainium3; leave accumulate= out, or begin with accumulate=False")
     return True

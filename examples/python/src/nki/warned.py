@@ -32,16 +32,29 @@ def warn(text: str) -> None:
 def in_range(op: Op, data: NkiTensor, scale: Operand, bias: NkiTensor | None) -> None:
     """Warns of arguments beyond those that the table of a function holds."""
     most = _RANGES.get(_act(op))
-    if most is None or np is None or not isinstance(data, NkiTensor) or data.is_indirect():
-        return
-    data.core.settle()
-    x = np.asarray(data.numpy()).astype(np.float32).reshape(data.shape[0], -1)
-    with np.errstate(all="ignore"):
-        x = np.abs(x * _column(scale) + (0 if bias is None else _column(bias)))
-    if (x > most).any():  # what nothing has written is NaN. One text for all values: Python shows it once for a line
+    sizes = None if most is None else _sizes(data, scale, bias)
+    if sizes is not None and (sizes > most).any():  # one text for all values: Python shows it once for a line
         name = _named(op).name
         warn(f"{name}: an argument lies outside of [-{most:.5g}, {most:.5g}], where the Scalar engine's table ends, and what "
              f"comes out is no {name}; bring it inside first, as nl.{name} does")
+
+
+def lost(name: str, what: str, data: NkiTensor, most: float) -> None:
+    """Warns of numbers beyond +-most, of which a function of nl loses what is left when the whole is taken off."""
+    sizes = _sizes(data)
+    if sizes is not None and ((sizes > most) & np.isfinite(sizes)).any():
+        warn(f"nl.{name}: {what} lies outside of [-{most:.7g}, {most:.7g}], beyond which float32 loses the rest: what comes "
+             f"out is no {name}")
+
+
+def _sizes(data: NkiTensor, scale: Operand = 1.0, bias: NkiTensor | None = None) -> Any:
+    """How large a function's arguments are, if that is known; what nothing has written is NaN."""
+    if np is None or not isinstance(data, NkiTensor) or data.is_indirect():
+        return None
+    data.core.settle()
+    x = np.asarray(data.numpy()).astype(np.float32).reshape(data.shape[0], -1)
+    with np.errstate(all="ignore"):
+        return np.abs(x * _column(scale) + (0 if bias is None else _column(bias)))
 
 
 def _column(operand: Operand) -> Any:
