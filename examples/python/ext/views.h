@@ -1,13 +1,14 @@
 /* views.h - views of tiles and of tensors in HBM, as methods.
  * Part of core.c. SPDX-License-Identifier: MIT
  *
- * DOES: indices by ints and slices, access patterns, shapes, other formats, strides, bytes out and in.
+ * DOES: indices by ints, slices and even grids, access patterns, shapes, other formats, strides, bytes out and in.
  * DOES NOT: know ranges or arrays of indices (index.py).
  */
 #ifndef TRNPY_VIEWS_H
 #define TRNPY_VIEWS_H
 
 #include "aside.h"
+#include "grids.h"
 #include "objects.h"
 #include "psum.h"
 
@@ -77,8 +78,9 @@ static PyObject *tensor_index(tensor *self, PyObject *index)
         const int kind = axis_of(item[i], t.shape[axis], &first, &count, &step, axis);
         if (kind < 0) return NULL;
         if (kind) {
-            Py_INCREF(Py_NotImplemented); /* index.py's: ranges, arrays of indices */
-            return Py_NotImplemented;
+            PyObject *const view = grid_view(self, item, items);
+            if (!view && !PyErr_Occurred()) Py_RETURN_NOTIMPLEMENTED; /* index.py's: ranges, other arrays of indices */
+            return view;
         }
         data += first * t.stride[axis] * bytes;
         if (axis == 0 && count < 0 && self->owner->space != TRN_SPACE_HBM) count = 1; /* tiles keep their partitions */
