@@ -12,7 +12,7 @@
 #define TRNPY_ASIDE_H
 
 #include "objects.h"
-#include "pool.h"
+#include "slabs.h"
 
 /* Bytes that lie outside, of all numbers, and where the kernel may spill; what is over is lost. */
 static const int64_t ASIDE_MOST = (int64_t)2 << 30, ASIDE_SPILLED = (int64_t)8 << 30;
@@ -87,7 +87,7 @@ static void kept_drop(owner *o)
 {
     if (!o->kept) return;
     const int64_t bytes = kept_bytes(memory_of_tile(o), &o->was.at);
-    pool_give(o->kept, (size_t)bytes);
+    slab_give(o->kept, (size_t)bytes);
     aside_of(o)->bytes -= bytes;
     o->kept = NULL;
 }
@@ -116,7 +116,7 @@ static int tile_goes(owner *o)
     if (t->anything || t->unwritten < rows_of(&t->at) * (t->at.b_end - t->at.b)) {
         const int64_t bytes = kept_bytes(m, &t->at);
         while (a->bytes + bytes > most && a->bytes) outside_forgets(a);
-        o->kept = (char *)pool_take((size_t)bytes);
+        o->kept = (char *)slab_take((size_t)bytes);
         if (!o->kept) return PyErr_NoMemory(), -1;
         kept_move(m, &t->at, o->kept, true);
         a->bytes += bytes;
