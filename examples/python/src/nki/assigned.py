@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import dis
 import functools
-import sys
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
 from . import moves
+from .frames import of_kernel
 from .tensor import NkiTensor
-from .warned import INSIDE
 
 
 def assign(tensor: NkiTensor, key: Any, value: Any, named: bool) -> None:
@@ -34,9 +33,7 @@ def assign(tensor: NkiTensor, key: Any, value: Any, named: bool) -> None:
 
 def used_again(value: NkiTensor) -> bool:
     """Does the kernel's function that is running read a name of this value in a later line, before it has another?"""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(INSIDE):
-        frame = frame.f_back
+    frame = of_kernel()
     if frame is None:
         return False
     names = [name for name, other in frame.f_locals.items() if other is value]

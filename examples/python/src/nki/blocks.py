@@ -18,16 +18,21 @@ from .tensor import NkiTensor, Number, UNNAMED
 
 
 class Blocks:
-    """counts x tiles of [P, ...]; indexed by numbers first. A tile is made, and filled, once it is used."""
+    """counts x tiles of [P, ...]; indexed by numbers first. A tile is made, and filled, once it is used. With turns its
+    first so many indices name the turn of a loop outside of which a tile is not used: turns.py."""
 
     fill: Number | None = None  # what nl.full puts into all of them
 
-    def __init__(self, counts: Sequence[int], shape: Sequence[int], dtype: DType, buffer: Any, name: str) -> None:
+    def __init__(self, counts: Sequence[int], shape: Sequence[int], dtype: DType, buffer: Any, name: str,
+                 turns: int = 0) -> None:
         self.counts, self.inner, self.dtype, self.buffer = tuple(counts), tuple(shape), dtype, buffer
         self.shape = self.counts + self.inner
         self.ndim = len(self.shape)
         self.name = name
         self.held: dict[tuple[int, ...], NkiTensor] = {}
+        self.turns = turns
+        self.turn: tuple[int, ...] = ()
+        self.over: set[tuple[int, ...]] = set()
 
     @property
     def tiles(self) -> list[NkiTensor]:
@@ -39,6 +44,8 @@ class Blocks:
             if not -n <= p < n:
                 raise IndexError(f"tile {p} of an axis of {n} tiles of '{self.name or 'tile'}' {list(self.shape)}")
         place = tuple(p % n for p, n in zip(place, self.counts))
+        if place[:self.turns] != self.turn:
+            self._begin(place[:self.turns])
         if place not in self.held:
             address = tiles.placed(self.buffer, place, self.inner, self.dtype)
             name = f"{self.name or 'tile'}[{', '.join(map(str, place))}]"
@@ -49,6 +56,14 @@ class Blocks:
                 tiles.fill(made, self.fill)
                 core.pending = waits
         return self.held[place]
+
+    def _begin(self, turn: tuple[int, ...]) -> None:
+        """The turn before is over; tiles that somebody else has stay."""
+        if turn in self.over:
+            raise _core.Error(f"turn {list(turn)} of '{self.name or 'tile'}' {list(self.shape)} comes twice")
+        self.over.add(turn)
+        self.held.clear()
+        self.turn = turn
 
     def reshape(self, *shape: Any) -> Blocks:
         """The same tiles, numbered by other axes, each in another shape: [4, par_dim(128), 8] as [2, 2, 128, 4, 2]."""

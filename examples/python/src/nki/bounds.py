@@ -14,20 +14,19 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, operators, rules
+from .frames import of_kernel
 from .index import scalar
 from .numbers import fours, name_of, numbers
 from .running import Grid
 from .shadow import Error
-from .simulator import INSIDE, Kernel, Launch, Report
+from .simulator import Kernel, Launch, Report
 from .step import Errors, Step
 from .tensor import NkiTensor
 
@@ -67,9 +66,7 @@ class Follow(Errors):
 
     def source(self, name: str) -> int:
         """The place in the kernel that issues this instruction, by number; a new place is remembered."""
-        frame: FrameType | None = sys._getframe(2)
-        while frame is not None and frame.f_code.co_filename.startswith(INSIDE):
-            frame = frame.f_back
+        frame = of_kernel()
         label = (os.path.basename(frame.f_code.co_filename), frame.f_lineno, name) if frame else ("", 0, name)
         self.place = self.seen.setdefault(label, len(self.seen))
         return self.labels.index(label) if self.labels else 0

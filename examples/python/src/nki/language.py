@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Union as _Union
 
 from . import (arrays as _arrays, dtypes as _dtypes, isa as _isa, machine as _machine, memories as _memories,
-               names as _names, running as _running, tiles as _tiles)
+               names as _names, running as _running, tiles as _tiles, turns as _turns)
 from ._numpy import np as _np
 from .blocks import Blocks as _Blocks
 from .formats import *  # noqa: F403
@@ -96,7 +96,7 @@ def ndarray(shape: _Shape, dtype: _Format, buffer: Any = sbuf, name: str = "", a
     blocks = next((n for n, s in enumerate(shape) if type(s) is par_dim), 0)
     if blocks and _memories.space_of(buffer) != _memories.HBM:
         return _Blocks([int(s) for s in shape[:blocks]], [int(s) for s in shape[blocks:]], _dtypes.of(dtype), buffer,
-                       name)
+                       name, _turns.here())
     return _tiles.new(shape, dtype, buffer, name, address)
 
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
 from . import _core, arrays, machine, names, running
+from .frames import INSIDE
 from .memories import MemoryRegion
 from .progress import Progress
 from .record import NKIObject
@@ -31,8 +32,6 @@ from .tensor import NkiTensor
 
 TOGETHER = 8  # so many programs may wait for each other
 
-_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-INSIDE = tuple(os.path.join(_HERE, name) + os.sep for name in ("nki", "neuronxcc"))  # files that are no kernel's
 _core.inside(INSIDE)
 
 

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from . import _core, beside, machine, sizes
 from ._numpy import np
 from .arrays import Given
-from .simulator import INSIDE, Kernel, where as line_of
+from .frames import INSIDE
+from .simulator import Kernel, where as line_of
 from .sizes import Case, Shapes, Values
 
 _KINDS = (("unwritten", "nothing has written"), ("race", "no core_barrier"), ("SBUF", r"\bSBUF (has|of) "),

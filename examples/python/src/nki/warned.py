@@ -4,18 +4,16 @@ SPDX-License-Identifier: MIT
 """
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from types import FrameType
 from typing import Any
 
 from ._numpy import np
+from .frames import INSIDE
 from .operators import Op, act as _act, named as _named
 from .tensor import NkiTensor, Operand
 
-_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-INSIDE = tuple(os.path.join(_HERE, name) + os.sep for name in ("nki", "neuronxcc"))
 _PI = 3.1415927410125732  # a little more, as float32 has it
 _RANGES = {_act("sin"): _PI, _act("arctan"): _PI / 2}  # NKI's table of functions; beyond them it extrapolates
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from .. import _core, running
 from ..bounds import Bound, Tolerance
-from ..simulator import INSIDE, Kernel, Report, simulate
+from ..frames import INSIDE
+from ..simulator import Kernel, Report, simulate
 from ..tensor import NkiTensor
 from . import guard, inputs, sandbox
 from .schema import Malformed

@@ -1,0 +1,180 @@
+"""Block tensors whose tiles are used in one turn of a loop only: after it they are over, and hold no memory.
+
+Kernels that a compiler wrote name a block tensor once, before all loops, and index it by their variables: v[i, j, ...].
+The text of the function tells that tile (i, j) is used in no other turn. Where the text is not at hand, or anything in
+it could mean more, tiles stay as long as the block tensor.
+
+SPDX-License-Identifier: MIT
+"""
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from collections.abc import Iterator, Sequence
+from types import CodeType
+from typing import NamedTuple
+
+from .frames import of_kernel
+
+_MAKERS = ("ndarray", "empty", "zeros", "ones", "full")
+_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.GeneratorExp, ast.ListComp, ast.SetComp,
+          ast.DictComp)  # what runs at another time, or in turns of its own
+_Loops = tuple[ast.AST, ...]
+
+
+class _Use(NamedTuple):
+    indices: Sequence[ast.expr]  # of a subscript; none: used in another way
+    loops: _Loops  # around it, the outermost first
+
+
+class _Names(ast.NodeVisitor):
+    """Of a function: which names block tensors may have, where names are used, and what else becomes of them."""
+
+    def __init__(self) -> None:
+        self.loops: _Loops = ()
+        self.made: dict[str, tuple[ast.Assign, _Loops]] = {}
+        self.uses: dict[str, list[_Use]] = {}
+        self.stored: dict[str, int] = {}  # how often, by anything but a loop
+        self.later = 0
+
+    def _use(self, name: str, indices: Sequence[ast.expr]) -> None:
+        self.uses.setdefault(name, []).append(_Use(() if self.later else indices, self.loops))
+
+    def _inside(self, loop: ast.AST, body: Sequence[ast.AST]) -> None:
+        outside, self.loops = self.loops, (*self.loops, loop)
+        for part in body:
+            self.visit(part)
+        self.loops = outside
+
+    def visit_For(self, node: ast.For) -> None:
+        self.visit(node.iter)
+        if not isinstance(node.target, ast.Name) or node.target.id in [_target(loop) for loop in self.loops]:
+            self.visit(node.target)
+        self._inside(node, node.body)
+        for part in node.orelse:
+            self.visit(part)
+
+    def visit_While(self, node: ast.While) -> None:
+        self._inside(node, [node.test, *node.body])
+        for part in node.orelse:
+            self.visit(part)
+
+    def generic_visit(self, node: ast.AST) -> None:
+        later = isinstance(node, _LATER)
+        self.later += later
+        super().generic_visit(node)
+        self.later -= later
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        target, makes = node.targets[0], _called(node.value) in _MAKERS and not self.later
+        if makes and len(node.targets) == 1 and isinstance(target, ast.Name):
+            self.made[target.id] = (node, self.loops)
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if isinstance(node.value, ast.Name) and not isinstance(node.ctx, ast.Del):
+            self._use(node.value.id, node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
+        else:
+            self.visit(node.value)
+        self.visit(node.slice)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self._use(node.id, ())
+        else:
+            self.stored[node.id] = self.stored.get(node.id, 0) + 1
+
+    def _shared(self, node: ast.Global | ast.Nonlocal) -> None:
+        for name in node.names:
+            self._use(name, ())
+
+    visit_Global = visit_Nonlocal = _shared
+
+
+def _called(node: ast.AST) -> str:
+    """The last name of the function that is called; "" for all else."""
+    function = node.func if isinstance(node, ast.Call) else None
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _target(loop: ast.AST) -> str:
+    return loop.target.id if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) else ""
+
+
+def _variable(loop: ast.AST, names: _Names) -> str:
+    """What a loop over a range calls its turns; "": they may come twice, or the name means something else too."""
+    ranges = isinstance(loop, ast.For) and _called(loop.iter).endswith("range")
+    return _target(loop) if ranges and _target(loop) not in names.stored else ""
+
+
+def _turns(names: _Names, made_in: _Loops, uses: Sequence[_Use]) -> int:
+    """How many of the first indices are the variables of the outermost loops between the block tensor and each use."""
+    most = 0
+    for count in range(1, min(len(use.loops) for use in uses) - len(made_in) + 1):
+        loops = uses[0].loops[:len(made_in) + count]
+        variables = [_variable(loop, names) for loop in loops[len(made_in):]]
+        if "" in variables or len(set(variables)) < count:
+            break
+        if all(use.loops[:len(loops)] == loops and len(use.indices) >= count and
+               {i.id for i in use.indices[:count] if isinstance(i, ast.Name)} == set(variables) for use in uses):
+            most = count
+    return most
+
+
+def _found(names: _Names) -> Iterator[tuple[ast.Assign, int]]:
+    for name, (node, loops) in names.made.items():
+        uses = names.uses.get(name, ())
+        if names.stored[name] == 1 and uses and all(u.indices and u.loops[:len(loops)] == loops for u in uses):
+            yield node, _turns(names, loops, uses)
+
+
+def _functions(code: CodeType) -> Iterator[CodeType]:
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield part
+            yield from _functions(part)
+
+
+def _text(code: CodeType) -> ast.FunctionDef | None:
+    """The text of a function, if it is still what was compiled."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+        module = compile(tree, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE)
+    except (SyntaxError, ValueError):
+        return None
+    if code not in _functions(module):  # equal codes have equal names, lines and constants
+        return None
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == code.co_name and
+             min([node.lineno, *(d.lineno for d in node.decorator_list)]) == code.co_firstlineno]
+    return found[0] if len(found) == 1 else None
+
+
+_FUTURE = 0x1000000  # from __future__ import annotations
+
+
+@functools.lru_cache(maxsize=1024)
+def _of(code: CodeType, file: str) -> dict[int, int]:
+    """By line: of a block tensor that is made there the number of indices that its turns are. file: the code's, which
+    equal codes need not share."""
+    text = _text(code)
+    if text is None:
+        return {}
+    names = _Names()
+    for argument in [*text.args.posonlyargs, *text.args.args, *text.args.kwonlyargs]:
+        names.stored[argument.arg] = 1
+    for part in text.body:
+        names.visit(part)
+    found: dict[int, int] = {}
+    for node, turns in _found(names):
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+            found[line] = 0 if line in found else turns
+    return found
+
+
+def here() -> int:
+    """Of the block tensor that the kernel makes now: how many of its first indices name the turn that it is used in."""
+    frame = of_kernel()
+    return 0 if frame is None else _of(frame.f_code, frame.f_code.co_filename).get(frame.f_lineno, 0)
