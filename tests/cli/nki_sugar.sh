@@ -46,7 +46,8 @@ if [ "${TRN_TEST_LEVEL:-1}" -ge 2 ] && command -v stubtest >/dev/null; then
 fi
 
 for check in check_nki_sugar check_nki_masks check_nki_kernels check_nki_refusals check_nki_memory check_nki_names \
-    check_nki_dropin check_nki_device check_nki_indices check_nki_sums check_nki_sweep check_nki_turns; do
+    check_nki_dropin check_nki_device check_nki_indices check_nki_sums check_nki_sweep check_nki_turns \
+    check_nki_clock; do
     "$python" "$root/tests/cli/lib/$check.py" >log 2>&1 || fail "$check.py: $(tail -n 60 log)"
     grep -q '^Ran [1-9][0-9]* tests' log || fail "$check.py ran nothing: $(cat log)"
 done

@@ -304,7 +304,7 @@ def bmm_kernel(x: Any, w: Any) -> Any:
 
 
 def bmm() -> Any:
-    x, w = draws((1024, 64), (64, 4096))
+    x, w = draws((4096, 64), (64, 4096))
     report, got = run(bmm_kernel, x, w)
     return report, got, exact_product(x, w)
 

@@ -51,7 +51,8 @@
       TRNI_WITH_HOOKS(TRNI_TUNE(trni_tune_scalar_tensor_tensor)),                                                      \
       TRNI_W(scalar_tensor_tensor, dst), TRNI_E(scalar_tensor_tensor, data),                                           \
       TRNI_C(scalar_tensor_tensor, operand0_tile), TRNI_E(scalar_tensor_tensor, operand1))                             \
-    X(tensor_copy, FULL, VECTOR, TRNI_COST(TENSOR_COPY, SCALAR_COPY, GPSIMD_COPY), ELEMENTS, TRNI_PLAIN,               \
+    X(tensor_copy, FULL, VECTOR, TRNI_COST(TENSOR_COPY, SCALAR_COPY, GPSIMD_COPY), ELEMENTS,                           \
+      TRNI_WITH_HOOKS(TRNI_HOOKS(NULL, trni_choose_tensor_copy, NULL, NULL)),                                          \
       TRNI_W_I(tensor_copy, dst), TRNI_R_I(tensor_copy, src))                                                          \
     X(tensor_copy_predicated, FULL, VECTOR, TRNI_ON_V(TENSOR_COPY_PREDICATED), CHOSEN,                                 \
       TRNI_WITH_HOOKS(TRNI_HOOKS(NULL, NULL, NULL, trni_scatter_predicated)),                                          \

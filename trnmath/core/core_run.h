@@ -46,22 +46,15 @@ TRNI_FN trn_status trni_issue_gather(trni_issue *issue)
     return core->failure.status;
 }
 
-/* Who executes: as the args say, else as the row chooses. */
-TRNI_FN void trni_issue_engine(trni_issue *issue)
-{
-    const trni_order *order = issue->order;
-    issue->engine = order->engine;
-    if (order->engine == TRN_ENGINE_TENSOR || order->engine == TRN_ENGINE_DMA) return;
-    trn_instruction *how = trni_issue_how(issue);
-    if (how->engine == TRN_ENGINE_UNKNOWN && order->choose) how->engine = order->choose(issue);
-    const bool computes = how->engine >= TRN_ENGINE_VECTOR && how->engine <= TRN_ENGINE_GPSIMD;
-    if (computes) issue->engine = how->engine; /* of others the instruction itself will speak */
-}
-
 /* ---- legality ---- */
 
 /* Elements of a partition that ScalarE takes at once: documented, Trainium1's guide. */
 enum { TRNI_SCALAR_SBUF = 65536, TRNI_SCALAR_PSUM = 4096 };
+
+TRNI_FN double trni_scalar_longest(const trni_core_operand *s)
+{
+    return s->space == TRN_SPACE_PSUM ? TRNI_SCALAR_PSUM : TRNI_SCALAR_SBUF;
+}
 
 TRNI_DRIVER trn_status trni_issue_check_place(const trni_issue *issue, const trni_core_operand *s)
 {
@@ -72,10 +65,9 @@ TRNI_DRIVER trn_status trni_issue_check_place(const trni_issue *issue, const trn
     if (psum && (e == TRN_ENGINE_GPSIMD || e == TRN_ENGINE_DMA))
         return trni_fail(error, TRN_ELIMIT, "%s '%s' lies in PSUM, which %s does not reach", s->name,
                          s->allocation->name, e == TRN_ENGINE_DMA ? "DMA" : "GpSimdE");
-    const double longest = psum ? TRNI_SCALAR_PSUM : TRNI_SCALAR_SBUF;
-    if (e == TRN_ENGINE_SCALAR && s->elements > longest)
+    if (e == TRN_ENGINE_SCALAR && s->elements > trni_scalar_longest(s))
         return trni_fail(error, TRN_ELIMIT, "%s has %.0f elements per partition; ScalarE takes %.0f from %s", s->name,
-                         s->elements, longest, trn_space_name(s->space));
+                         s->elements, trni_scalar_longest(s), trn_space_name(s->space));
     if ((s->role & TRNI_ROLE_SBUF) && s->space != TRN_SPACE_SBUF)
         return trni_fail(error, TRN_ELIMIT, "%s '%s' lies in %s; it has to be in SBUF", s->name, s->allocation->name,
                          trn_space_name(s->space));
@@ -256,12 +248,51 @@ TRNI_FN trn_status trni_issue_cost_engine(trni_issue *issue)
     return TRN_OK;
 }
 
+/* ---- who ---- */
+
+/* Of VectorE and ScalarE the one that will have worked less, as a compiler shares between them what both take
+ * (measured: device.md). ScalarE takes no long rows. */
+TRNI_FN trn_engine trni_issue_less_busy(trni_issue *issue)
+{
+    static const trn_engine both[2] = { TRN_ENGINE_VECTOR, TRN_ENGINE_SCALAR };
+    double busy_s[2];
+    for (int i = 0; i < issue->count; i++)
+        if (issue->operand[i].elements > trni_scalar_longest(&issue->operand[i])) return TRN_ENGINE_VECTOR;
+    for (int i = 0; i < 2; i++) {
+        trn_engine_work work;
+        trn_engine_cost cost;
+        issue->engine = both[i];
+        trni_issue_work(issue, &work);
+        work.measured = true;
+        if (trn_engine_cycles(&work, &cost)) return TRN_ENGINE_VECTOR;
+        busy_s[i] = issue->core->lane[both[i]].busy_s + cost.seconds;
+    }
+    return busy_s[1] < busy_s[0] ? TRN_ENGINE_SCALAR : TRN_ENGINE_VECTOR;
+}
+
+/* Who executes: as the args say, else as the row chooses. */
+TRNI_FN void trni_issue_engine(trni_issue *issue)
+{
+    const trni_order *order = issue->order;
+    issue->engine = order->engine;
+    if (order->engine == TRN_ENGINE_TENSOR || order->engine == TRN_ENGINE_DMA) return;
+    trn_instruction *how = trni_issue_how(issue);
+    if (how->engine == TRN_ENGINE_UNKNOWN && order->choose) {
+        how->engine = order->choose(issue);
+        if (how->engine == TRN_ENGINE_UNKNOWN && trni_issue_measured(issue)) how->engine = trni_issue_less_busy(issue);
+    }
+    const bool computes = how->engine >= TRN_ENGINE_VECTOR && how->engine <= TRN_ENGINE_GPSIMD;
+    issue->engine = computes ? how->engine : order->engine; /* of others the instruction itself will speak */
+}
+
+/* ---- the Tensor engine ---- */
+
 /* Seconds of an engine that warms up, and was idle before. */
-TRNI_FN double trni_issue_warmed(trn_core *core, double waited_s, double seconds, double utilisation)
+TRNI_FN double trni_issue_warmed(trn_core *core, double waited_s, double seconds, double rows)
 {
     trni_throttle_wait(core->spec, &core->throttle, waited_s);
     const double begin_s = trni_throttle_s(&core->throttle);
-    trni_throttle_work(core->spec, &core->throttle, seconds, utilisation);
+    trni_throttle_work(core->spec, &core->throttle, seconds, rows);
     return trni_throttle_s(&core->throttle) - begin_s;
 }
 
@@ -287,7 +318,7 @@ TRNI_FN trn_status trni_issue_cost_tensor(trni_issue *issue)
     issue->cycles = cost.cycles + more_cycles;
     issue->seconds = cost.seconds + more_cycles / core->spec->tensor_clock_hz;
     if (trni_issue_measured(issue))
-        issue->seconds = trni_issue_warmed(core, waited_s, issue->seconds, cost.utilisation);
+        issue->seconds = trni_issue_warmed(core, waited_s, issue->seconds, cost.rows_at_work);
     return TRN_OK;
 }
 

@@ -68,7 +68,8 @@ struct trni_order {
     trn_rule rule[3];  /* on VectorE, ScalarE, GpSimdE; TRN_RULE_COUNT = not there */
     trni_carry carry;
     void (*more)(trni_issue *issue); /* optional: operands that no part names; reads that depend on flags */
-    trn_engine (*choose)(const trni_issue *issue);                        /* optional: where the args leave it open */
+    trn_engine (*choose)(const trni_issue *issue); /* optional: where the args leave it open; unknown = VectorE, or
+                                                    * ScalarE as well */
     void (*tune)(const trni_issue *issue, trn_engine_work *work);         /* optional: what is special about its cost */
     void (*scatter)(trni_issue *issue, const trni_core_operand *operand); /* what it writes of TRNI_ROLE_SCATTERED */
     void (*tensor)(const trni_issue *issue, trn_tensor_instruction *i); /* TensorE: what to ask machine/tensor_cost.h */
@@ -260,10 +261,18 @@ TRNI_FN trn_engine trni_choose_tensor_tensor(const trni_issue *issue)
     return TRN_ENGINE_GPSIMD;
 }
 
+/* Unknown: VectorE or ScalarE, which both take it. */
 TRNI_FN trn_engine trni_choose_tensor_scalar(const trni_issue *issue)
 {
     const trn_tensor_scalar_args *a = (const trn_tensor_scalar_args *)issue->args;
-    return trni_op_on_gpsimd(a->op0) || trni_op_on_gpsimd(a->op1) ? TRN_ENGINE_GPSIMD : TRN_ENGINE_VECTOR;
+    if (trni_op_on_gpsimd(a->op0) || trni_op_on_gpsimd(a->op1)) return TRN_ENGINE_GPSIMD;
+    const bool either = issue->core->spec->generation > TRN_TRAINIUM1 && trni_scalar_has(a->op0, a->op1);
+    return either ? TRN_ENGINE_UNKNOWN : TRN_ENGINE_VECTOR;
+}
+
+TRNI_FN trn_engine trni_choose_tensor_copy(const trni_issue *issue)
+{
+    return issue->core->spec->generation > TRN_TRAINIUM1 ? TRN_ENGINE_UNKNOWN : TRN_ENGINE_VECTOR;
 }
 
 /* ---- what is special about cost ---- */

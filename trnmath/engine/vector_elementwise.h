@@ -567,14 +567,19 @@ TRN_API trn_status trn_tensor_tensor(const trn_tensor_tensor_args *args)
 
 /* ---- tensor_scalar ---- */
 
+/* Does ScalarE of Trainium2 have these operators? */
+TRNI_FN bool trni_scalar_has(trn_alu op0, trn_alu op1)
+{
+    const bool adds = op1 == TRN_ALU_ADD || op1 == TRN_ALU_BYPASS;
+    return (op0 == TRN_ALU_ADD && op1 == TRN_ALU_BYPASS) || (op0 == TRN_ALU_MULTIPLY && adds);
+}
+
 TRNI_FN void trni_tensor_scalar_on_scalar(trni_frame *f, const trn_tensor_scalar_args *args, bool bits)
 {
-    const bool add = args->op0 == TRN_ALU_ADD && args->op1 == TRN_ALU_BYPASS;
-    const bool multiply = args->op0 == TRN_ALU_MULTIPLY && (args->op1 == TRN_ALU_ADD || args->op1 == TRN_ALU_BYPASS);
     if (f->core->generation == TRN_TRAINIUM1)
         f->status = trni_fail(f->how.error, TRN_EUNSUPPORTED, "tensor_scalar on engine scalar is not available on %s",
                               trn_generation_name(f->core->generation));
-    else if (bits || (f->core->generation == TRN_TRAINIUM2 && !add && !multiply))
+    else if (bits || (f->core->generation == TRN_TRAINIUM2 && !trni_scalar_has(args->op0, args->op1)))
         f->status = trni_fail(
             f->how.error, TRN_EUNSUPPORTED, "tensor_scalar with %s and %s does not run on engine scalar of %s",
             trn_alu_name(args->op0), trn_alu_name(args->op1), trn_generation_name(f->core->generation));

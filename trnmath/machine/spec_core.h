@@ -153,7 +153,7 @@ TRN_API const char *trn_space_name(trn_space space);
 /* A Tensor engine that warms up (tensor_cycles.h). Zero is cold. Time counts from the first instruction. */
 typedef struct trni_throttle {
     double warm_s;        /* at work since it was cold, at most the warm-up time */
-    double now_s, busy_s; /* within the present window: how far, and how much of it all of the array was at work */
+    double now_s, busy_s; /* within the present window: how far, and how much of it all rows worked at full speed */
     double elapsed_s;     /* before the present window */
     double colder;        /* how often it became cold again */
 } trni_throttle;

@@ -64,6 +64,7 @@ typedef struct trn_tensor_cost {
     double tflops;          /* flops over seconds */
     double peak_tflops;     /* what the array does in this mode when it is full; 0 for transposes */
     double utilisation;     /* share of the PEs at work while multiplying */
+    double rows_at_work;    /* share of the array's rows, which is what keeps the engine warm */
     trn_source load_known, multiply_known, exposed_known, at_once_known;
 } trn_tensor_cost;
 
@@ -237,6 +238,8 @@ TRNI_FN void trni_instruction_flops(const trni_instruction *s, double pack, trn_
     out->flops = transpose ? 0 : 2 * s->k * s->m * s->n * pack;
     out->peak_tflops = transpose ? 0 : peak_cycle * core->tensor_clock_hz / 1e12;
     out->utilisation = useful * pack / (out->turns * out->multiply_cycles);
+    out->rows_at_work =
+        fmin(1, s->k * fmin(pack, (double)core->pe_rows / s->rows) / (core->pe_rows * s->speed.products));
 }
 
 TRNI_FN void trni_instruction_sum(const trn_tensor_instruction *i, const trni_instruction *s, double before,
@@ -256,7 +259,7 @@ TRNI_FN void trni_instruction_sum(const trn_tensor_instruction *i, const trni_in
     out->cycles = out->turns * out->multiply_cycles + out->exposed_cycles;
     out->seconds = out->cycles / core->tensor_clock_hz;
     trni_instruction_flops(s, pack, out);
-    if (i->throttle) out->seconds = trni_cold_time(core, out->seconds, out->utilisation);
+    if (i->throttle) out->seconds = trni_cold_time(core, out->seconds, out->rows_at_work);
     out->tflops = out->flops / out->seconds / 1e12;
     trni_instruction_sources(s, out);
 }
@@ -282,7 +285,7 @@ TRNI_FN void trni_sequence_add(const trn_core_spec *core, const trn_tensor_cost 
 {
     const double seconds = c->cycles / core->tensor_clock_hz, before = trni_throttle_s(t);
     trni_throttle_wait(core, t, wait_s);
-    trni_throttle_work(core, t, seconds, c->utilisation);
+    trni_throttle_work(core, t, seconds, c->rows_at_work);
     out->throttled_s += trni_throttle_s(t) - before - wait_s - seconds;
     out->instructions += pack;
     out->load_cycles += c->turns * c->load_cycles;

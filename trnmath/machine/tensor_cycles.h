@@ -15,9 +15,10 @@
  *     int8_products. Assumed: F32 loads take as many passes as F32 multiplications, all other loads one; the sparse
  *     rate, published for 4:16, is n/m for the other patterns m:n, none of which is above it; INT8 halves the cycles of
  *     a column, not those of the shortest instruction; tiles that share the array are loaded at the same time; a cold
- *     engine warms up linearly with the time it is at work, and looks back on windows that follow each other; what
- *     counts in them is the array that is at work, so that a product of one row neither warms the engine nor keeps it
- *     warm (the page says utilisation; measured of broadcasts, which are such products: device.md).
+ *     engine warms up linearly with the time it is at work, and looks back on windows that follow each other. What
+ *     counts in them is the share of the array's rows that are at work times the rate (the page says utilisation;
+ *     measured: device.md). So two thirds of the rows warm a cold engine, and half of them keep a warm one warm, as long
+ *     as there is no pause; a broadcast, which is a product of one row, does neither.
  */
 #ifndef TRNI_MACHINE_TENSOR_CYCLES_H
 #define TRNI_MACHINE_TENSOR_CYCLES_H
@@ -286,22 +287,20 @@ TRNI_FN double trni_warm_time(const trn_core_spec *core, double work)
     return ramp * (sqrt(r * r + 2 * (1 - r) * work / ramp) - r) / (1 - r);
 }
 
-/* Does an instruction that has so much of the array at work warm the engine, and keep it warm? */
-TRNI_FN bool trni_warms(const trn_core_spec *core, double utilisation)
-{
-    return utilisation >= core->tensor_busy_share * (1 - 1e-9);
-}
+/* Does an instruction that has this share of the rows at work warm a cold engine? At the cold rate, half of them count
+ * for less than half. */
+TRNI_FN bool trni_warms(const trn_core_spec *core, double rows) { return rows > core->tensor_busy_share * (1 + 1e-9); }
 
 /* Seconds of a cold engine for `work` seconds at full speed. */
-TRNI_FN double trni_cold_time(const trn_core_spec *core, double work, double utilisation)
+TRNI_FN double trni_cold_time(const trn_core_spec *core, double work, double rows)
 {
-    return trni_warms(core, utilisation) ? trni_warm_time(core, work) : work / core->tensor_cold_rate;
+    return trni_warms(core, rows) ? trni_warm_time(core, work) : work / core->tensor_cold_rate;
 }
 
-/* The window is full: an engine that had too little of its array at work is cold. */
+/* The window is full: an engine that had too few of its rows at work is cold. */
 TRNI_FN void trni_throttle_turn(const trn_core_spec *core, trni_throttle *t)
 {
-    if (!trni_warms(core, t->busy_s / core->tensor_warm_up_s)) {
+    if (t->busy_s < core->tensor_busy_share * core->tensor_warm_up_s * (1 - 1e-9)) {
         t->colder += t->warm_s > 0;
         t->warm_s = 0;
     }
@@ -333,7 +332,7 @@ TRNI_FN double trni_throttle_skip(const trn_core_spec *core, trni_throttle *t, d
 }
 
 /* `work` of an instruction that leaves the engine as warm as it is, up to the window's end. Returns the rest of it. */
-TRNI_FN double trni_throttle_idle(const trn_core_spec *core, trni_throttle *t, double work, double utilisation)
+TRNI_FN double trni_throttle_idle(const trn_core_spec *core, trni_throttle *t, double work, double rows)
 {
     const double r = core->tensor_cold_rate, window = core->tensor_warm_up_s;
     const double rate = r + (1 - r) * t->warm_s / window, left = window - t->now_s, need = work / rate;
@@ -343,26 +342,26 @@ TRNI_FN double trni_throttle_idle(const trn_core_spec *core, trni_throttle *t, d
     }
     const double step = fmin(need, left);
     t->now_s += step;
-    t->busy_s += step * utilisation;
+    t->busy_s += step * rate * rows;
     if (need < left) return 0;
     trni_throttle_turn(core, t);
     return work - step * rate;
 }
 
-/* `work`: seconds at full speed. utilisation: of the array, while it is at work. */
-TRNI_FN void trni_throttle_work(const trn_core_spec *core, trni_throttle *t, double work, double utilisation)
+/* `work`: seconds at full speed. rows: share of them that are at work. */
+TRNI_FN void trni_throttle_work(const trn_core_spec *core, trni_throttle *t, double work, double rows)
 {
     const double window = core->tensor_warm_up_s;
     if (window <= 0) t->elapsed_s += work;
-    while (window > 0 && work > 0 && !trni_warms(core, utilisation))
-        work = trni_throttle_idle(core, t, work, utilisation);
+    while (window > 0 && work > 0 && !trni_warms(core, rows)) work = trni_throttle_idle(core, t, work, rows);
     while (window > 0 && work > 0) {
         const double done = trni_warm_work(core, t->warm_s), left = window - t->now_s;
         const double need = trni_warm_time(core, done + work) - t->warm_s, step = fmin(need, left);
-        work = need <= left ? 0 : work - (trni_warm_work(core, t->warm_s + step) - done);
+        const double worked = trni_warm_work(core, t->warm_s + step) - done;
+        work = need <= left ? 0 : work - worked;
         t->warm_s = fmin(t->warm_s + step, window);
         t->now_s += step;
-        t->busy_s += step * utilisation;
+        t->busy_s += worked * rows;
         if (need < left) return;
         trni_throttle_turn(core, t);
         if (t->warm_s >= window) work = trni_throttle_skip(core, t, work);

@@ -61,6 +61,8 @@ def _unary(op: Operator, x: NkiTensor, box: Box | None) -> Emit | None:
         return lambda dst: _turned(name, cut(dst, box), cut(x, box))
     if name == "arctan":
         return lambda dst: _arctan(cut(dst, box), cut(x, box))
+    if name == "copy":
+        return lambda dst: isa.tensor_copy(cut(dst, box), cut(x, box))
     if op.act is not None:
         return lambda dst: isa.activation(cut(dst, box), op, cut(x, box))
     if op.alu is None:
