@@ -17,7 +17,7 @@
  *     a column, not those of the shortest instruction; tiles that share the array are loaded at the same time; a cold
  *     engine warms up linearly with the time it is at work, and looks back on windows that follow each other. What
  *     counts in them is the share of the array's rows that are at work times the rate (the page says utilisation;
- *     measured: device.md). So two thirds of the rows warm a cold engine, and half of them keep a warm one warm, as long
+ *     measured: device.md). So two thirds of the rows warm a cold engine, and half of them keep a warm one warm as long
  *     as there is no pause; a broadcast, which is a product of one row, does neither.
  */
 #ifndef TRNI_MACHINE_TENSOR_CYCLES_H
