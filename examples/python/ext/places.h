@@ -38,6 +38,30 @@ static bool place_is_inside(PyObject *file)
     return false;
 }
 
+/* The line of a frame. Python walks a table of the whole function for it; a place is asked for again in each turn of a
+ * loop, so that lines are kept, and the code that they are of with them. */
+static int place_line(PyFrameObject *f, PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+    static struct {
+        PyCodeObject *code;
+        int at, line;
+    } known[512];
+    const int at = PyFrame_GetLasti(f);
+    const size_t i = ((uintptr_t)code / 64 + (size_t)at / 2) % (sizeof known / sizeof *known);
+    if (known[i].code != code || known[i].at != at) {
+        Py_INCREF(code);
+        Py_XSETREF(known[i].code, code);
+        known[i].at = at;
+        known[i].line = PyFrame_GetLineNumber(f);
+    }
+    return known[i].line;
+#else
+    (void)code;
+    return PyFrame_GetLineNumber(f);
+#endif
+}
+
 /* Where the kernel is now. */
 static void place_now(place *p)
 {
@@ -50,7 +74,7 @@ static void place_now(place *p)
         if (!inside) {
             const char *name = PyUnicode_AsUTF8(code->co_filename), *last = name ? strrchr(name, '/') : NULL;
             snprintf(p->file, sizeof p->file, "%s", last ? last + 1 : name ? name : "");
-            p->line = PyFrame_GetLineNumber(f);
+            p->line = place_line(f, code);
         }
         Py_DECREF(code);
         PyFrameObject *back = inside ? PyFrame_GetBack(f) : NULL;
