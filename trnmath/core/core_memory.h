@@ -130,6 +130,8 @@ typedef struct trni_memory_request {
     bool anything; /* it holds: nobody asks what was written */
 } trni_memory_request;
 
+enum { TRNI_PLACES = 8 }; /* that are compared for a tile: any more, and programs of many tiles take longer */
+
 TRNI_FN int64_t trni_align_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /* Where a tile would begin, from this byte on; -1 when there is no room. */
@@ -148,10 +150,60 @@ TRNI_FN int64_t trni_memory_place_from(const trni_memory *m, const trni_memory_r
     return -1;
 }
 
+/* How many segments of quadrant q end at or before byte b. */
+TRNI_FN int trni_segment_after(const trni_memory *m, int q, int64_t b)
+{
+    int low = 0, high = m->segments[q];
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (m->segment[q][middle].b_end <= b)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* When free memory from byte b on is ready, in all quadrants of a tile that would begin there. *next: where the freed
+ * memory that it begins in ends. */
+TRNI_FN double trni_memory_ready(const trni_memory *m, const trni_memory_request *ask, int64_t b, int64_t *next)
+{
+    double ready_s = 0;
+    *next = b + ask->bytes;
+    for (int q = ask->start / TRNI_QUADRANT; q * TRNI_QUADRANT < ask->start + ask->partitions; q++) {
+        int i = trni_segment_after(m, q, b);
+        if (i < m->segments[q] && m->segment[q][i].b <= b) *next = m->segment[q][i].b_end;
+        for (; i < m->segments[q] && m->segment[q][i].b < b + ask->bytes; i++)
+            ready_s = fmax(ready_s, m->segment[q][i].ready_s);
+    }
+    return ready_s;
+}
+
+/* Of the next few places, once round, the one that is ready first. */
+TRNI_FN int64_t trni_memory_place_ready(const trni_memory *m, const trni_memory_request *ask)
+{
+    int64_t found = -1, from = m->next, next;
+    double found_s = HUGE_VAL;
+    for (int tries = 0, rounds = 0; tries < TRNI_PLACES && rounds < 2 && found_s > 0; tries++) {
+        const int64_t b = trni_memory_place_from(m, ask, from);
+        if (b < 0) {
+            rounds++;
+            from = 0;
+            continue;
+        }
+        const double ready_s = trni_memory_ready(m, ask, b, &next);
+        if (ready_s < found_s) {
+            found_s = ready_s;
+            found = b;
+        }
+        from = next;
+    }
+    return found;
+}
+
 TRNI_FN int64_t trni_memory_place(const trni_memory *m, const trni_memory_request *ask)
 {
-    const int64_t b = m->rotates ? trni_memory_place_from(m, ask, m->next) : -1;
-    return b >= 0 ? b : trni_memory_place_from(m, ask, 0);
+    return m->rotates ? trni_memory_place_ready(m, ask) : trni_memory_place_from(m, ask, 0);
 }
 
 /* ---- no room: what there is instead ---- */
@@ -197,20 +249,6 @@ TRNI_FN trn_status trni_memory_full(const trni_memory *m, const trni_memory_requ
 }
 
 /* ---- segments ---- */
-
-/* How many segments of quadrant q end at or before byte b. */
-TRNI_FN int trni_segment_after(const trni_memory *m, int q, int64_t b)
-{
-    int low = 0, high = m->segments[q];
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (m->segment[q][middle].b_end <= b)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
 
 TRNI_FN void trni_segment_remove(trni_memory *m, int q, int i, int count)
 {

@@ -77,7 +77,7 @@ typedef struct trni_memory {
     int64_t high_partition, high_total;
     uint64_t serial;
     int64_t place; /* 1 + the byte at which the next tile begins, which is free; 0: where there is room */
-    bool rotates;  /* the next tile begins behind the last one, so that memory waits longest before it is used again */
+    bool rotates;  /* the next tile begins behind the last one, or soon after, where memory is ready first */
     int64_t next;
 } trni_memory;
 

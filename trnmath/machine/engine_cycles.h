@@ -64,6 +64,9 @@
     X(START_SCALAR, 250e-9, "s", MEASURED, TRNI_NKIBENCH2 ": silu 300 ns an instruction, rope 210 to 234, adamw 255")  \
     X(COPIES, 25.5e9, "B/s", MEASURED,                                                                                 \
       TRNI_NKIBENCH2 ": of a DMA engine of Trainium2: silu 409 to 428 GB/s of 16, adamw 414, bmm 405")                 \
+    X(SHORTEST, 71e-9, "s", MEASURED,                                                                                  \
+      TRNI_NKIBENCH2 ": of a descriptor, however short: lora 71 ns for rows of 512 bytes, matmul 88; " TRNI_DMA_PEAK   \
+                     " recommends 2 KiB and more, which take 80")                                                      \
     X(HALF_REACH, 0.72, "share", MEASURED,                                                                             \
       TRNI_NKIBENCH2 ": of that where a transfer reaches 64 partitions or fewer: rope 291 to 299 GB/s; " TRNI_DMA_REAL \
                      " says fewer engines")
@@ -410,9 +413,10 @@ TRN_API trn_status trn_dma_seconds(const trn_dma_work *work, trn_dma_cost *cost)
     const double engine = known ? trni_fact(TRN_FACT_COPIES) * reach : core->dma_engine_bytes_per_s;
     const double rate = engine * trni_dma_share(work);
     cost->descriptors = ceil(work->bytes / run);
-    const double each = fmax(run, trni_fact(TRN_FACT_SMALLEST));
+    const double each_s = fmax(run, trni_fact(TRN_FACT_SMALLEST)) * wire / rate;
     cost->latency_s = core->dma_latency_s;
-    cost->transfer_s = ceil(cost->descriptors / core->dma_engines) * each * wire / rate;
+    cost->transfer_s =
+        ceil(cost->descriptors / core->dma_engines) * (known ? fmax(each_s, trni_fact(TRN_FACT_SHORTEST)) : each_s);
     if (work->hardware) cost->issue_s = trni_fact(TRN_FACT_DGE);
     if (work->software) cost->gpsimd_s = trni_fact(TRN_FACT_SOFTWARE_DGE);
     return TRN_OK;
