@@ -16,6 +16,8 @@
 
 #include "core_types.h"
 
+#include <math.h>
+
 /* How many rows after one that x takes y's first lies, where both take some of every so many. */
 TRNI_FN int64_t trni_rect_after(const trni_rect *x, const trni_rect *y)
 {

@@ -471,6 +471,24 @@ TRNI_FN double trni_issue_partitions(const trni_issue *issue)
     return (double)most;
 }
 
+/* Bytes of a row that the transfers before brought, which this one continues. */
+TRNI_FN double trni_issue_continues(const trni_issue *issue)
+{
+    for (int i = 0; i < issue->count; i++) {
+        const trni_core_operand *s = &issue->operand[i];
+        if (!s->allocation || s->memory) continue;
+        trni_hbm *h = (trni_hbm *)(void *)s->allocation; /* its first member */
+        const int64_t bytes = s->at.b_end - s->at.b;
+        const bool on = s->at.p == h->last.p && s->at.p_end == h->last.p_end && s->at.b == h->last.b_end &&
+                        (double)(h->brought + bytes) <= trni_fact(TRN_FACT_JOINED);
+        const int64_t before = on ? h->brought : 0;
+        h->last = s->at;
+        h->brought = before + bytes;
+        return (double)before;
+    }
+    return 0;
+}
+
 /* A piece at a time, where transfers share the engines, or all at once. */
 TRNI_FN void trni_issue_transfer(trni_issue *issue, double ready_s)
 {
@@ -503,6 +521,7 @@ TRNI_DRIVER trn_status trni_issue_time_dma(trni_issue *issue)
     issue->order->dma(issue, &work);
     work.measured = trni_issue_measured(issue);
     work.partitions = trni_issue_partitions(issue);
+    work.before_bytes = work.measured ? trni_issue_continues(issue) : 0;
     if (trn_dma_seconds(&work, &cost))
         return trni_fail(&core->failure, TRN_EINVAL, "compression is %g; no transfer takes that long", work.wire);
     issue->ready_s = trni_issue_ready(issue);

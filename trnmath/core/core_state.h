@@ -82,6 +82,8 @@ typedef struct trni_hbm {
     int64_t bytes, pitch;     /* of a row */
     trn_hbm_written *written; /* null: all of it */
     void *watched;            /* the watch's own */
+    trni_rect last;           /* of the last transfer, and how much of a row it and those that it continued brought */
+    int64_t brought;
 } trni_hbm;
 
 struct trn_core;

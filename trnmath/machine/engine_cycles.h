@@ -67,8 +67,11 @@
     X(SHORTEST, 71e-9, "s", MEASURED,                                                                                  \
       TRNI_NKIBENCH2 ": of a descriptor, however short: lora 71 ns for rows of 512 bytes, matmul 88; " TRNI_DMA_PEAK   \
                      " recommends 2 KiB and more, which take 80")                                                      \
-    X(HALF_REACH, 0.72, "share", MEASURED,                                                                             \
-      TRNI_NKIBENCH2 ": of that where a transfer reaches 64 partitions or fewer: rope 291 to 299 GB/s; " TRNI_DMA_REAL \
+    X(JOINED, 2048, "bytes", MEASURED,                                                                                 \
+      TRNI_NKIBENCH2 ": rows of transfers that continue each other make one descriptor so far: rope in tiles of 128 "  \
+                     "and 256 columns takes as long as in tiles of 512")                                               \
+    X(HALF_REACH, 0.55, "share", MEASURED,                                                                             \
+      TRNI_NKIBENCH2 ": of that where a transfer reaches 64 partitions or fewer: rope 217 to 228 GB/s; " TRNI_DMA_REAL \
                      " says fewer engines")
 
 typedef enum trn_fact {
@@ -221,9 +224,10 @@ TRN_API trn_status trn_engine_cycles(const trn_engine_work *work, trn_engine_cos
 
 typedef struct trn_dma_work {
     trn_generation generation;
-    double bytes;     /* moved: the larger of both sides */
-    double run_bytes; /* that follow each other on both sides */
-    double wire;      /* bytes on the wire / bytes, Trainium1's compression; 0 = 1 */
+    double bytes;        /* moved: the larger of both sides */
+    double run_bytes;    /* that follow each other on both sides */
+    double before_bytes; /* measured: of the same runs, that transfers before brought and a compiler joins to these */
+    double wire;         /* bytes on the wire / bytes, Trainium1's compression; 0 = 1 */
     bool transpose, from_sbuf;
     bool compute;            /* sums on the way */
     bool software, hardware; /* who makes the descriptors; neither: they lie ready */
@@ -397,6 +401,13 @@ TRNI_FN double trni_dma_share(const trn_dma_work *w)
     return w->compute ? trni_fact(TRN_FACT_COMPUTE) : 1;
 }
 
+/* Of a descriptor, as profiles show it, or what joining these bytes to those before adds to it. */
+TRNI_FN double trni_descriptor_s(const trn_dma_work *w, double run, double byte_s)
+{
+    const double shortest_s = trni_fact(TRN_FACT_SHORTEST), all_s = fmax((w->before_bytes + run) * byte_s, shortest_s);
+    return w->before_bytes > 0 ? all_s - fmax(w->before_bytes * byte_s, shortest_s) : all_s;
+}
+
 TRN_API trn_status trn_dma_seconds(const trn_dma_work *work, trn_dma_cost *cost)
 {
     TRNI_FLOATS;
@@ -413,10 +424,10 @@ TRN_API trn_status trn_dma_seconds(const trn_dma_work *work, trn_dma_cost *cost)
     const double engine = known ? trni_fact(TRN_FACT_COPIES) * reach : core->dma_engine_bytes_per_s;
     const double rate = engine * trni_dma_share(work);
     cost->descriptors = ceil(work->bytes / run);
-    const double each_s = fmax(run, trni_fact(TRN_FACT_SMALLEST)) * wire / rate;
+    const double each_s =
+        known ? trni_descriptor_s(work, run, wire / rate) : fmax(run, trni_fact(TRN_FACT_SMALLEST)) * wire / rate;
     cost->latency_s = core->dma_latency_s;
-    cost->transfer_s =
-        ceil(cost->descriptors / core->dma_engines) * (known ? fmax(each_s, trni_fact(TRN_FACT_SHORTEST)) : each_s);
+    cost->transfer_s = ceil(cost->descriptors / core->dma_engines) * each_s;
     if (work->hardware) cost->issue_s = trni_fact(TRN_FACT_DGE);
     if (work->software) cost->gpsimd_s = trni_fact(TRN_FACT_SOFTWARE_DGE);
     return TRN_OK;
