@@ -35,8 +35,8 @@
 
 /* What the clock believes. Documented: the pages' costs, each transfer in one piece, TensorE always warm, tiles where
  * there is room. Measured: what profiles of devices say goes before (the rows of trn_cost.h that are measured), an
- * instruction pays for its start, transfers share the DMA engines, TensorE warms up, VectorE and ScalarE share what both
- * take, and the memory that is ready first is taken first, as by a compiler that gives a loop several buffers. Numbers
+ * instruction pays for its start, transfers share the DMA engines, TensorE warms up, VectorE and ScalarE share what
+ * both take, and memory that is ready first is taken first, as by a compiler that gives a loop several buffers. Numbers
  * never differ. */
 typedef enum trn_pace { TRN_PACE_DOCUMENTED, TRN_PACE_MEASURED, TRN_PACE_COUNT } trn_pace;
 
