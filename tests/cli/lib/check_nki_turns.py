@@ -156,7 +156,82 @@ def in_a_condition(v, i):
         b[i] = v
 
 
-TEXTS = (plain, made_within, shared_loop_only, comes_again, while_again, two_loops, used_behind, other_numbers,
+def made_at_times(v):
+    for i in range(4):
+        if i == 0:
+            a = ol.zeros((4, ol.par_dim(8), 16))  # 0
+        for j in range(4):
+            a[j] += v
+        if i:
+            b = ol.zeros((4, ol.par_dim(8), 16))  # 1
+            for j in range(4):
+                b[j] += v
+
+
+def made_behind(v):
+    for i in range(4):
+        for j in range(4):
+            if i:
+                v(a[j])
+        if i:
+            continue
+        a = ol.zeros((4, ol.par_dim(8), 16))  # 0
+
+
+def turned_about(v):
+    a = ol.zeros((4, 4, ol.par_dim(8), 16))  # 0
+    b = ol.zeros((4, 4, ol.par_dim(8), 16))  # 2
+    for i in range(4):
+        for j in range(4):
+            a[i, j] += a[j, i]
+            b[j, i] += v
+
+
+def in_one_line(v):
+    a = ol.zeros((4, ol.par_dim(8), 16)); b = v(ol.zeros((4, ol.par_dim(8), 16)))  # 0
+    for i in range(4):
+        a[i] += b[i]
+
+
+def other_bindings(v):
+    a = ol.zeros((4, ol.par_dim(8), 16))  # 0
+    b = ol.zeros((4, ol.par_dim(8), 16))  # 0
+    c = ol.zeros((4, ol.par_dim(8), 16))  # 0
+    for i in range(4):
+        import n as i
+        a[i] += v
+    for j in range(4):
+        try:
+            b[j] += v
+        except v as j:
+            pass
+    for k in range(4):
+        def k():
+            pass
+        c[k] += v
+
+
+def own_functions(v, zeros):
+    from v import range
+    a = ol.zeros((4, ol.par_dim(8), 16))  # 0
+    b = ol.zeros((4, ol.par_dim(8), 16))  # 0
+    for i in range(4):
+        a[i] += v
+        c = zeros((4, ol.par_dim(8), 16))  # 0
+        for j in ol.affine_range(4):
+            c[j] += v
+    for i in v.my_range(4):
+        b[i] += v
+
+
+def by_its_name(v):
+    a = ol.zeros((4, ol.par_dim(8), 16))  # 0
+    for i in range(4):
+        a[i] += v
+    eval("a[0]")
+
+
+TEXTS = (made_at_times, made_behind, turned_about, in_one_line, other_bindings, own_functions, by_its_name, plain, made_within, shared_loop_only, comes_again, while_again, two_loops, used_behind, other_numbers,
          other_names, handed_on, at_another_time, loops_of_other_kinds, counted, in_a_condition)
 
 
@@ -225,6 +300,19 @@ class Kernels(unittest.TestCase):
             with self.assertRaisesRegex(nki.Error, r"turn \[0\] of 'tile' \[2, 128, 64\] comes twice"):
                 nki.simulate(again)(np.ones((128, 64), np.float32))
 
+    def test_turns_from_the_end(self):
+        """-4 and 0 are the same tile."""
+        def around(v):
+            out = nl.ndarray((8, 128, 64), v.dtype, buffer=nl.shared_hbm)
+            a = nl.zeros((4, nl.par_dim(128), 64), nl.float32)
+            for i in range(-4, 4):
+                a[i] += nl.load(v[i % 4])
+                nl.store(out[i + 4], a[i])
+            return out
+        self.assertEqual(sorted(said_of(around).values()), [1])
+        v = np.random.default_rng(1).standard_normal((4, 128, 64)).astype(np.float32)
+        self.assertTrue(np.array_equal(nki.simulate(around)(v), np.concatenate([v, v + v])))
+
     def test_random(self):
         """Loops, block tensors and uses of them at random: the same numbers, or the same refusal."""
         outcomes = {"numbers": 0, "refused": 0, "with turns": 0}
@@ -257,11 +345,16 @@ def program(rng):
     names = "abc"[:rng.randint(1, 3)]
     made_at = {name: rng.choice((0, 0, 1)) for name in names}
 
-    def makes(depth):
+    def makes(depth, variables):
         for name in names:
             if made_at[name] == depth:
                 how = rng.choice(("ndarray", "zeros"))
-                lines.append("    " * (depth + 1) + f"{name} = nl.{how}((3, 3, nl.par_dim(4), 8), nl.float32)")
+                if variables and rng.random() < 0.3:
+                    lines.append("    " * (depth + 1) + f"if {variables[0]} == 0:")
+                    lines.append("    ")
+                else:
+                    lines.append("")
+                lines[-1] += ("    " * (depth + 1) + f"{name} = nl.{how}((3, 3, nl.par_dim(4), 8), nl.float32)")
 
     def number(variables):
         return rng.choice(variables) if variables and rng.random() < 0.85 else str(rng.randint(0, 2))
@@ -269,10 +362,12 @@ def program(rng):
     def tile(depth, variables):
         pair = [variables[0], variables[1]] if len(variables) > 1 and rng.random() < 0.8 else \
             [number(variables), number(variables)]
+        if rng.random() < 0.1:
+            pair.reverse()
         return f"{rng.choice([n for n in names if made_at[n] <= depth] or ['total'])}[{pair[0]}, {pair[1]}]"
 
     def body(depth, variables):
-        makes(depth)
+        makes(depth, variables)
         usable = any(made_at[n] <= depth for n in names)
         for _ in range(rng.randint(1, 3)):
             indent = "    " * (depth + 1)

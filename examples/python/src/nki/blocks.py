@@ -43,9 +43,9 @@ class Blocks:
         for p, n in zip(place, self.counts):
             if not -n <= p < n:
                 raise IndexError(f"tile {p} of an axis of {n} tiles of '{self.name or 'tile'}' {list(self.shape)}")
-        place = tuple(p % n for p, n in zip(place, self.counts))
+        given, place = place, tuple(p % n for p, n in zip(place, self.counts))
         if place[:self.turns] != self.turn:
-            self._begin(place[:self.turns])
+            self._begin(place[:self.turns], given[:self.turns])
         if place not in self.held:
             address = tiles.placed(self.buffer, place, self.inner, self.dtype)
             name = f"{self.name or 'tile'}[{', '.join(map(str, place))}]"
@@ -57,8 +57,12 @@ class Blocks:
                 core.pending = waits
         return self.held[place]
 
-    def _begin(self, turn: tuple[int, ...]) -> None:
-        """The turn before is over; tiles that somebody else has stay."""
+    def _begin(self, turn: tuple[int, ...], given: tuple[int, ...]) -> None:
+        """The turn before is over; tiles that somebody else has stay. Turns that are counted from the end may be those
+        that are counted from the beginning later: then none is over."""
+        if not self.over and min(given) < 0:
+            self.turns, self.turn = 0, ()
+            return
         if turn in self.over:
             raise _core.Error(f"turn {list(turn)} of '{self.name or 'tile'}' {list(self.shape)} comes twice")
         self.over.add(turn)

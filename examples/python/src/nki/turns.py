@@ -18,14 +18,18 @@ from typing import NamedTuple
 from .frames import of_kernel
 
 _MAKERS = ("ndarray", "empty", "zeros", "ones", "full")
+_RANGES = ("range", "affine_range", "sequential_range", "static_range", "dynamic_range")
+_EVERYTHING = {"eval", "exec", "locals", "vars"}  # what may use names that the text does not show
 _LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.GeneratorExp, ast.ListComp, ast.SetComp,
           ast.DictComp)  # what runs at another time, or in turns of its own
 _Loops = tuple[ast.AST, ...]
+_Place = tuple[int, int]  # line and column
 
 
 class _Use(NamedTuple):
     indices: Sequence[ast.expr]  # of a subscript; none: used in another way
     loops: _Loops  # around it, the outermost first
+    at: _Place
 
 
 class _Names(ast.NodeVisitor):
@@ -38,8 +42,12 @@ class _Names(ast.NodeVisitor):
         self.stored: dict[str, int] = {}  # how often, by anything but a loop
         self.later = 0
 
-    def _use(self, name: str, indices: Sequence[ast.expr]) -> None:
-        self.uses.setdefault(name, []).append(_Use(() if self.later else indices, self.loops))
+    def _use(self, name: str, indices: Sequence[ast.expr], node: ast.expr | ast.stmt) -> None:
+        use = _Use(() if self.later else indices, self.loops, (node.lineno, node.col_offset))
+        self.uses.setdefault(name, []).append(use)
+
+    def _store(self, name: str) -> None:
+        self.stored[name] = self.stored.get(name, 0) + 1
 
     def _inside(self, loop: ast.AST, body: Sequence[ast.AST]) -> None:
         outside, self.loops = self.loops, (*self.loops, loop)
@@ -47,7 +55,7 @@ class _Names(ast.NodeVisitor):
             self.visit(part)
         self.loops = outside
 
-    def visit_For(self, node: ast.For) -> None:
+    def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
         self.visit(node.iter)
         if not isinstance(node.target, ast.Name) or node.target.id in [_target(loop) for loop in self.loops]:
             self.visit(node.target)
@@ -55,12 +63,17 @@ class _Names(ast.NodeVisitor):
         for part in node.orelse:
             self.visit(part)
 
+    visit_AsyncFor = visit_For
+
     def visit_While(self, node: ast.While) -> None:
         self._inside(node, [node.test, *node.body])
         for part in node.orelse:
             self.visit(part)
 
     def generic_visit(self, node: ast.AST) -> None:
+        for name in (getattr(node, field, None) for field in ("name", "asname", "rest")):
+            if isinstance(name, str):  # a function's, of an exception, a pattern or an import
+                self._store(name)
         later = isinstance(node, _LATER)
         self.later += later
         super().generic_visit(node)
@@ -74,20 +87,21 @@ class _Names(ast.NodeVisitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if isinstance(node.value, ast.Name) and not isinstance(node.ctx, ast.Del):
-            self._use(node.value.id, node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
+            indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            self._use(node.value.id, indices, node)
         else:
             self.visit(node.value)
         self.visit(node.slice)
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):
-            self._use(node.id, ())
+            self._use(node.id, (), node)
         else:
-            self.stored[node.id] = self.stored.get(node.id, 0) + 1
+            self._store(node.id)
 
     def _shared(self, node: ast.Global | ast.Nonlocal) -> None:
         for name in node.names:
-            self._use(name, ())
+            self._use(name, (), node)
 
     visit_Global = visit_Nonlocal = _shared
 
@@ -100,13 +114,18 @@ def _called(node: ast.AST) -> str:
     return function.id if isinstance(function, ast.Name) else ""
 
 
+def _own(call: ast.AST, names: _Names) -> bool:
+    """Does the function that is called have a name that this text gives it?"""
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names.stored
+
+
 def _target(loop: ast.AST) -> str:
     return loop.target.id if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) else ""
 
 
 def _variable(loop: ast.AST, names: _Names) -> str:
     """What a loop over a range calls its turns; "": they may come twice, or the name means something else too."""
-    ranges = isinstance(loop, ast.For) and _called(loop.iter).endswith("range")
+    ranges = isinstance(loop, ast.For) and _called(loop.iter) in _RANGES and not _own(loop.iter, names)
     return _target(loop) if ranges and _target(loop) not in names.stored else ""
 
 
@@ -118,16 +137,35 @@ def _turns(names: _Names, made_in: _Loops, uses: Sequence[_Use]) -> int:
         variables = [_variable(loop, names) for loop in loops[len(made_in):]]
         if "" in variables or len(set(variables)) < count:
             break
-        if all(use.loops[:len(loops)] == loops and len(use.indices) >= count and
-               {i.id for i in use.indices[:count] if isinstance(i, ast.Name)} == set(variables) for use in uses):
+        order = _named(uses[0], count)
+        if set(order) == set(variables) and all(use.loops[:len(loops)] == loops and _named(use, count) == order
+                                                for use in uses):
             most = count
     return most
 
 
-def _found(names: _Names) -> Iterator[tuple[ast.Assign, int]]:
+def _named(use: _Use, count: int) -> list[str]:
+    return [i.id for i in use.indices[:count] if isinstance(i, ast.Name)]
+
+
+def _end(node: ast.stmt) -> _Place:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
+
+
+def _lasts(text: ast.AST) -> dict[ast.stmt, ast.stmt]:
+    """Of each statement the last of its list."""
+    lists = [part for node in ast.walk(text) for _, part in ast.iter_fields(node) if isinstance(part, list)]
+    return {one: part[-1] for part in lists for one in part if isinstance(one, ast.stmt)}
+
+
+def _found(text: ast.AST, names: _Names) -> Iterator[tuple[ast.Assign, int]]:
+    """In a loop a block tensor has to be made anew in each turn that uses it: uses are in statements behind."""
+    last = _lasts(text)
     for name, (node, loops) in names.made.items():
         uses = names.uses.get(name, ())
-        if names.stored[name] == 1 and uses and all(u.indices and u.loops[:len(loops)] == loops for u in uses):
+        anew = not loops or all(_end(node) <= use.at < _end(last[node]) for use in uses)
+        if anew and names.stored[name] == 1 and not _own(node.value, names) and uses and all(
+                u.indices and u.loops[:len(loops)] == loops for u in uses):
             yield node, _turns(names, loops, uses)
 
 
@@ -163,14 +201,18 @@ def _of(code: CodeType, file: str) -> dict[int, int]:
     if text is None:
         return {}
     names = _Names()
-    for argument in [*text.args.posonlyargs, *text.args.args, *text.args.kwonlyargs]:
+    for argument in [part for part in ast.walk(text.args) if isinstance(part, ast.arg)]:
         names.stored[argument.arg] = 1
     for part in text.body:
         names.visit(part)
+    if not _EVERYTHING.isdisjoint(names.uses):
+        return {}
+    makers = [call.lineno for call in ast.walk(text) if isinstance(call, ast.Call) and _called(call) in _MAKERS]
     found: dict[int, int] = {}
-    for node, turns in _found(names):
-        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-            found[line] = 0 if line in found else turns
+    for node, turns in _found(text, names):
+        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        if sum(line in lines for line in makers) == 1:
+            found.update(dict.fromkeys(lines, turns))
     return found
 
 
