@@ -27,6 +27,9 @@ static int64_t grid_number(const char *at)
     return number;
 }
 
+/* What lies in a tensor is small; sums and products of others would not be numbers of 64 bits. */
+static bool grid_is_small(int64_t number) { return number >= INT32_MIN && number <= INT32_MAX; }
+
 /* Are the numbers from `at` on `expected`, and further by the steps? */
 static bool grid_is_even(const Py_buffer *b, const grid_index *g, int axis, const char *at, int64_t expected)
 {
@@ -46,9 +49,12 @@ static bool grid_of_buffer(const Py_buffer *b, grid_index *g)
         if (b->shape[i] == 0) return false;
     g->rank = b->ndim;
     g->first = g->low = g->high = grid_number(at);
+    if (!grid_is_small(g->first)) return false;
     for (int i = 0; i < b->ndim; i++) {
         const int64_t size = b->shape[b->ndim - 1 - i];
-        const int64_t step = size > 1 ? grid_number(at + b->strides[b->ndim - 1 - i]) - g->first : 0;
+        const int64_t second = size > 1 ? grid_number(at + b->strides[b->ndim - 1 - i]) : g->first;
+        const int64_t step = second - g->first;
+        if (!grid_is_small(second)) return false;
         g->size[i] = size;
         g->step[i] = step;
         *(step < 0 ? &g->low : &g->high) += step * (size - 1);

@@ -420,6 +420,19 @@ class Grids(unittest.TestCase):
         self.assertGreater(seen["made"], 300)
         self.assertGreater(seen["left"], 300)
 
+    def test_numbers_beyond_64_bits(self):
+        """Steps whose sums wrap around are no view: what is outside is outside."""
+        def kernel(v):
+            tile = nl.ndarray((4, 6), nl.float32)
+            for tensor in (v, tile):
+                for line in ([5, -2 ** 63], [0, 2 ** 62, -2 ** 63, -2 ** 62, 0], [0, 2 ** 61, 2 ** 62]):
+                    array = np.array(line)
+                    for key in ((0, array), (array, 0), (array[:, None], array[None, :])):
+                        self.assertIs(tensor.index(key), NotImplemented, line)
+                        with self.assertRaises((nki.Error, IndexError)):
+                            nl.add(tensor[key], 1.0)
+        nki.simulate(kernel)(np.zeros((4, 6), np.float32))
+
 
 def some_index(rng, size):
     """An int, an even array along some axes of a grid of three, or something that is none of these."""
