@@ -18,6 +18,7 @@
 typedef enum kind {
     END = 0,
     VIEW,    /* a Tensor */
+    RESULT,  /* a Tensor that is written */
     EITHER,  /* a Tensor, or a float at the other offset */
     NUMBER,  /* float */
     FLAG,    /* bool */
@@ -47,61 +48,62 @@ enum { SOURCES_MOST = 16, ARGS_BYTES = 2048 };
         return trn_core_##i(core, (const trn_##i##_args *)args);                                                       \
     }
 #define INSTRUCTIONS(X)                                                                                                \
-    X(nc_matmul, V(dst) V(stationary) V(moving) B(accumulate) B(double_row) B(is_transpose) B(is_stationary_onezero)   \
+    X(nc_matmul, D(dst) V(stationary) V(moving) B(accumulate) B(double_row) B(is_transpose) B(is_stationary_onezero)   \
                      B(is_moving_onezero) P(tile_position) P(tile_size) I(rounding))                                   \
-    X(nc_matmul_mx, V(dst) V(stationary) V(moving) V(stationary_scale) V(moving_scale) B(accumulate) P(tile_position)  \
+    X(nc_matmul_mx, D(dst) V(stationary) V(moving) V(stationary_scale) V(moving_scale) B(accumulate) P(tile_position)  \
                         P(tile_size) I(rounding))                                                                      \
-    X(nc_transpose, V(dst) V(data))                                                                                    \
-    X(vector_transpose, V(dst) V(data))                                                                                \
-    X(tensor_tensor, V(dst) V(data1) V(data2) I(op) I(engine))                                                         \
+    X(nc_transpose, D(dst) V(data))                                                                                    \
+    X(vector_transpose, D(dst) V(data))                                                                                \
+    X(tensor_tensor, D(dst) V(data1) V(data2) I(op) I(engine))                                                         \
     X(tensor_scalar,                                                                                                   \
-      V(dst) V(data) I(op0) W(operand0, bits0) B(reverse0) I(op1) W(operand1, bits1) B(reverse1) I(engine))            \
-    X(scalar_tensor_tensor, V(dst) V(data) I(op0) E(operand0) B(reverse0) I(op1) V(operand1) B(reverse1))              \
-    X(tensor_copy, V(dst) V(src) I(engine))                                                                            \
-    X(tensor_copy_predicated, V(dst) S(src, value) V(predicate) B(reverse_pred))                                       \
-    X(memset, V(dst) N(value) I(engine) B(is_integer) L(integer))                                                      \
-    X(reciprocal, V(dst) V(data))                                                                                      \
-    X(tensor_reduce, V(dst) V(data) I(op) I(axes) B(negate) B(keepdims))                                               \
-    X(tensor_scalar_reduce, V(dst) V(data) I(op0) E(operand0) B(reverse0) I(reduce_op) V(reduce_res) I(reduce_cmd)     \
+      D(dst) V(data) I(op0) W(operand0, bits0) B(reverse0) I(op1) W(operand1, bits1) B(reverse1) I(engine))            \
+    X(scalar_tensor_tensor, D(dst) V(data) I(op0) E(operand0) B(reverse0) I(op1) V(operand1) B(reverse1))              \
+    X(tensor_copy, D(dst) V(src) I(engine))                                                                            \
+    X(tensor_copy_predicated, D(dst) S(src, value) V(predicate) B(reverse_pred))                                       \
+    X(memset, D(dst) N(value) I(engine) B(is_integer) L(integer))                                                      \
+    X(reciprocal, D(dst) V(data))                                                                                      \
+    X(tensor_reduce, D(dst) V(data) I(op) I(axes) B(negate) B(keepdims))                                               \
+    X(tensor_scalar_reduce, D(dst) V(data) I(op0) E(operand0) B(reverse0) I(reduce_op) D(reduce_res) I(reduce_cmd)     \
                                 E(reduce_init) B(reduce_res_negate))                                                   \
-    X(tensor_scalar_cumulative, V(dst) V(src) I(op0) I(op1) E(imm0) E(imm1) I(reduce_cmd))                             \
-    X(tensor_tensor_scan, V(dst) V(data0) V(data1) E(initial) I(op0) I(op1) B(reverse0) B(reverse1))                   \
-    X(exponential, V(dst) V(src) E(max_value) V(reduce_res) I(reduce_cmd) E(reduce_init))                              \
-    X(range_select, V(dst) V(on_true_tile) I(comp_op0) I(comp_op1) V(bound0) V(bound1) I(reduce_cmd) V(reduce_res)     \
+    X(tensor_scalar_cumulative, D(dst) V(src) I(op0) I(op1) E(imm0) E(imm1) I(reduce_cmd))                             \
+    X(tensor_tensor_scan, D(dst) V(data0) V(data1) E(initial) I(op0) I(op1) B(reverse0) B(reverse1))                   \
+    X(exponential, D(dst) V(src) E(max_value) D(reduce_res) I(reduce_cmd) E(reduce_init))                              \
+    X(range_select, D(dst) V(on_true_tile) I(comp_op0) I(comp_op1) V(bound0) V(bound1) I(reduce_cmd) D(reduce_res)     \
                         I(reduce_op) L(range_start) N(on_false_value))                                                 \
     X(select_reduce,                                                                                                   \
-      V(dst) V(predicate) V(on_true) E(on_false) V(reduce_res) I(reduce_cmd) I(reduce_op) B(reverse_pred))             \
-    X(bn_stats, V(dst) V(data))                                                                                        \
-    X(bn_aggr, V(dst) V(data))                                                                                         \
-    X(max8, V(dst) V(src))                                                                                             \
-    X(nc_find_index8, V(dst) V(data) V(vals))                                                                          \
-    X(nc_match_replace8, V(dst) V(data) V(vals) N(imm) V(dst_idx))                                                     \
-    X(nc_stream_shuffle, V(dst) V(src) M(shuffle_mask))                                                                \
-    X(partition_broadcast, V(dst) V(src))                                                                              \
-    X(quantize_mx, V(dst) V(src) V(dst_scale))                                                                         \
-    X(rng, V(dst) I(engine))                                                                                           \
-    X(rand2, V(dst) T(min) T(max))                                                                                     \
-    X(dropout, V(dst) V(data) E(prob))                                                                                 \
+      D(dst) V(predicate) V(on_true) E(on_false) D(reduce_res) I(reduce_cmd) I(reduce_op) B(reverse_pred))             \
+    X(bn_stats, D(dst) V(data))                                                                                        \
+    X(bn_aggr, D(dst) V(data))                                                                                         \
+    X(max8, D(dst) V(src))                                                                                             \
+    X(nc_find_index8, D(dst) V(data) V(vals))                                                                          \
+    X(nc_match_replace8, D(dst) V(data) V(vals) N(imm) D(dst_idx))                                                     \
+    X(nc_stream_shuffle, D(dst) V(src) M(shuffle_mask))                                                                \
+    X(partition_broadcast, D(dst) V(src))                                                                              \
+    X(quantize_mx, D(dst) V(src) D(dst_scale))                                                                         \
+    X(rng, D(dst) I(engine))                                                                                           \
+    X(rand2, D(dst) T(min) T(max))                                                                                     \
+    X(dropout, D(dst) V(data) E(prob))                                                                                 \
     X(set_rng_seed, V(src_seeds))                                                                                      \
     X(rand_set_state, V(src_seeds) I(engine))                                                                          \
-    X(rand_get_state, V(dst) I(engine))                                                                                \
-    X(activation, V(dst) V(data) I(op) E(scale) E(bias) E(param) V(reduce_res) I(reduce_cmd))                          \
-    X(activate2, V(dst) V(data) I(op) I(op0) I(op1) E(imm0) E(imm1) E(relu_param) B(reverse0) B(reverse1) I(reduce_op) \
-                     V(reduce_res) I(reduce_cmd))                                                                      \
-    X(iota, V(dst) A(pattern) I(offset) I(channel_multiplier))                                                         \
-    X(affine_select, V(dst) A(pattern) I(channel_multiplier) V(on_true_tile) N(on_false_value) I(cmp_op) I(offset))    \
-    X(local_gather, V(dst) V(src_buffer) V(index) I(num_elem_per_idx) L(num_valid_indices))                            \
-    X(nc_n_gather, V(dst) V(data) V(indices))                                                                          \
-    X(tensor_partition_reduce, V(dst) V(data) I(op))                                                                   \
-    X(nonzero_with_count, V(dst) V(src) I(index_offset) I(padding_val))                                                \
-    X(sequence_bounds, V(dst) V(segment_ids))                                                                          \
-    X(topk, V(val_dst) V(idx_dst) V(src) L(n))                                                                         \
-    X(dma_copy, V(dst) V(src) V(src_index) V(dst_index) I(oob_mode) I(dge_mode) I(priority) B(accumulate)              \
+    X(rand_get_state, D(dst) I(engine))                                                                                \
+    X(activation, D(dst) V(data) I(op) E(scale) E(bias) E(param) D(reduce_res) I(reduce_cmd))                          \
+    X(activate2, D(dst) V(data) I(op) I(op0) I(op1) E(imm0) E(imm1) E(relu_param) B(reverse0) B(reverse1) I(reduce_op) \
+                     D(reduce_res) I(reduce_cmd))                                                                      \
+    X(iota, D(dst) A(pattern) I(offset) I(channel_multiplier))                                                         \
+    X(affine_select, D(dst) A(pattern) I(channel_multiplier) V(on_true_tile) N(on_false_value) I(cmp_op) I(offset))    \
+    X(local_gather, D(dst) V(src_buffer) V(index) I(num_elem_per_idx) L(num_valid_indices))                            \
+    X(nc_n_gather, D(dst) V(data) V(indices))                                                                          \
+    X(tensor_partition_reduce, D(dst) V(data) I(op))                                                                   \
+    X(nonzero_with_count, D(dst) V(src) I(index_offset) I(padding_val))                                                \
+    X(sequence_bounds, D(dst) V(segment_ids))                                                                          \
+    X(topk, D(val_dst) D(idx_dst) V(src) L(n))                                                                         \
+    X(dma_copy, D(dst) V(src) V(src_index) V(dst_index) I(oob_mode) I(dge_mode) I(priority) B(accumulate)              \
                     O(src_offset) O(dst_offset))                                                                       \
-    X(dma_transpose, V(dst) V(src) V(index) I(oob_mode) I(dge_mode) M(axes) I(priority))                               \
-    X(dma_compute, V(dst) X_SOURCES X_SCALES I(reduce_op) V(index) B(scatter) I(oob_mode) B(unique_indices))
+    X(dma_transpose, D(dst) V(src) V(index) I(oob_mode) I(dge_mode) M(axes) I(priority))                               \
+    X(dma_compute, D(dst) X_SOURCES X_SCALES I(reduce_op) V(index) B(scatter) I(oob_mode) B(unique_indices))
 
 #define V(f) { VIEW, offsetof(ARGS, f), 0, #f, 0 },
+#define D(f) { RESULT, offsetof(ARGS, f), 0, #f, 0 },
 #define E(f) { EITHER, offsetof(ARGS, f##_tile), offsetof(ARGS, f), #f, 0 },
 #define T(f) E(f)
 #define W(f, b) { WORD, offsetof(ARGS, f##_tile), offsetof(ARGS, f), #f, offsetof(ARGS, b) },
@@ -163,13 +165,22 @@ static int put_view(PyObject *value, char *args, const field *f)
         }
         PyObject *why = PyObject_GetAttrString(value, "refusal"); /* index.py's Nowhere */
         PyErr_Clear();
-        if (why)
+        if (why && PyUnicode_Check(why))
             refuse("%s: %U", f->name, why);
+        else if (why)
+            refuse("%s names places that no access pattern can follow, only transfers: nl.load, nl.store, nl.copy and "
+                   "tensor[...] = value move them",
+                   f->name);
         else
             refuse("%s is a %s, not a tensor", f->name, Py_TYPE(value)->tp_name);
         Py_XDECREF(why);
         return -1;
     }
+    if (f->kind == RESULT && ((tensor *)value)->owner->copied)
+        return refuse("%s is a copy, as no access pattern steps backwards or along so many axes: what is written there "
+                      "would be lost; write tensor[...] = value",
+                      f->name),
+               -1;
     if (tile_here(((tensor *)value)->owner)) return -1;
     const trn_tensor t = seen_by_calls((tensor *)value);
     memcpy(args + f->at, &t, sizeof t);
@@ -270,7 +281,8 @@ static int put(PyObject *value, char *args, const field *f, scratch *room)
 {
     if (value == Py_None) return 0;
     switch (f->kind) {
-    case VIEW: return put_view(value, args, f);
+    case VIEW:
+    case RESULT: return put_view(value, args, f);
     case EITHER:
         if (PyFloat_Check(value) || PyLong_Check(value)) return put_number(value, args, f->number);
         if (is_tensor(value)) return put_view(value, args, f);

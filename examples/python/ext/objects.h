@@ -85,6 +85,7 @@ typedef struct owner {
     struct tensor *views;
     place made;
     life life;
+    bool copied;                /* of places that no view has: who writes it writes them not */
     bool outside, lost, pinned; /* outside: it has no memory now; lost: nor numbers; pinned: to its address */
     trni_allocation was;        /* outside: what it was */
     char *kept;                 /* and its numbers, if there are any */

@@ -160,9 +160,14 @@ static PyObject *tensor_reshape(tensor *self, PyObject *shape)
     }
     if (open >= 0 && want) want *= size[open] = have / want;
     if (want != have) return refuse("%lld elements cannot have a shape of %lld", (long long)have, (long long)want);
+    if (open >= 0 && size[open] < 0) return refuse("no elements can have any size on axis %d", open);
     trn_tensor t = self->t;
     t.rank = rank;
     for (int i = 0; i < TRN_MAX_RANK; i++) t.shape[i] = i < rank ? size[i] : 0, t.stride[i] = 0;
+    if (!have) { /* nothing lies anywhere */
+        for (int i = 0; i < rank; i++) t.stride[i] = 1;
+        return tensor_new(self->owner, &t, self->dtype);
+    }
     /* Groups of old axes that follow each other in memory, from the last one on, are cut into new axes. */
     int old = self->t.rank - 1, at = rank - 1;
     while (at >= 0) {
@@ -434,6 +439,19 @@ static PyObject *tensor_unwritten(tensor *self, void *unused)
     return PyLong_FromLongLong(self->owner->state ? (long long)self->owner->state->written.unwritten : 0);
 }
 
+static PyObject *tensor_copied(tensor *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(self->owner->copied);
+}
+
+static int tensor_set_copied(tensor *self, PyObject *value, void *unused)
+{
+    (void)unused;
+    self->owner->copied = value && PyObject_IsTrue(value) == 1;
+    return 0;
+}
+
 static PyGetSetDef tensor_fields[] = {
     { "allocation", (getter)tensor_allocation, NULL, "which one it views", NULL },
     { "dtype", (getter)tensor_dtype, NULL, NULL, NULL },
@@ -449,6 +467,8 @@ static PyGetSetDef tensor_fields[] = {
     { "partition", (getter)tensor_partition, NULL, "its first partition, or None", NULL },
     { "blank", (getter)tensor_blank, NULL, "has nothing written its first element?", NULL },
     { "base", (getter)tensor_base, NULL, "the whole allocation", NULL },
+    { "copied", (getter)tensor_copied, (setter)tensor_set_copied, "of places that no view has; not to be written",
+      NULL },
     { "unwritten", (getter)tensor_unwritten, NULL, "bytes of its allocation in HBM that nothing has written", NULL },
     { "whole", (getter)tensor_whole, NULL, "is it all of its allocation, in order?", NULL },
     { NULL, NULL, NULL, NULL, NULL },

@@ -372,6 +372,90 @@ class Older(unittest.TestCase):
         self.assertIs(dge_mode, oisa.dge_mode)
         self.assertIs(older.isa.constants.engine, oisa.engine)
 
+def into(place, value):
+    """What of a tile of nines is, of which places of a tile are given a value that is made of x [4, 8]."""
+    def kernel(x):
+        out = nl.ndarray((4, 8), x.dtype, buffer=nl.shared_hbm)
+        tile, w = nl.load(x), nl.full((4, 8), 9.0, x.dtype)
+        key = (np.arange(4)[:, None], place)
+        value(w, tile, key)
+        nl.store(out, w)
+        return out
+    return kernel
+
+
+class WithoutAPattern(unittest.TestCase):
+    """Steps backwards, and places that no steps lead to, of tiles."""
+
+    def test_assignments(self):
+        x = X[:4, :8]
+        mask = (np.arange(4)[None, :] < 2) & (np.arange(4)[:, None] >= 0)
+        nine = np.full((4, 8), 9, np.float32)
+        values = {
+            "part of a row": (lambda w, t, key: w.__setitem__(key, t[:, 0:4]), x[:, :4]),
+            "a column": (lambda w, t, key: w.__setitem__(key, t[:, 2:3]), x[:, 2:3]),
+            "a column of its own": (lambda w, t, key: w.__setitem__(key, nl.copy(t[:, 2:3])), x[:, 2:3]),
+            "a row": (lambda w, t, key: w.__setitem__(key, t[0:1, 0:4]), x[:1, :4]),
+            "steps": (lambda w, t, key: w.__setitem__(key, t[:, 1:8:2]), x[:, 1:8:2]),
+            "a number": (lambda w, t, key: w.__setitem__(key, 3.0), 3),
+            "a result": (lambda w, t, key: w.__setitem__(key, nl.add(t[:, 0:4], 1.0)), x[:, :4] + 1),
+            "places": (lambda w, t, key: w.__setitem__(key, t[key] + 1.0), None),
+            "negated": (lambda w, t, key: w.__setitem__(key, -t[:, 0:4]), -x[:, :4]),
+        }
+        for place in (5 - np.arange(4)[None, :], np.array([[0, 1, 5, 2]])):
+            for name, (value, want) in values.items():
+                w = nine.copy()
+                w[:, place[0]] = x[:, place[0]] + 1 if want is None else want
+                with self.subTest(name, place=place):
+                    same(self, into(place, value), w, x)
+            w = nine.copy()
+            w[:, place[0, :2]] = x[:, :2] + 1
+            same(self, into(place, lambda w, t, key: w.__setitem__(key, nl.add(t[:, 0:4], 1.0, mask=mask))), w, x)
+            w = nine.copy()
+            w[:, place[0]] += x[:, place[0]]
+            same(self, into(place, added), w, x)
+
+    def test_a_tile_to_itself(self):
+        """All is read before any of it is written."""
+        def within(w, t, key):
+            w[...] = t
+            w[key] = w[key[0], 2 + np.arange(4)[None, :]]
+        want = X[:4, :8].copy()
+        want[:, [5, 4, 3, 2]] = X[:4, 2:6]
+        same(self, into(5 - np.arange(4)[None, :], within), want, X[:4, :8])
+
+    def test_what_is_refused(self):
+        """Shapes that differ; and writes into what is a copy, which would be lost."""
+        def named(w, t, key):
+            part = w[key]
+            part += 1.0
+        back, anywhere = 5 - np.arange(4)[None, :], np.array([[0, 1, 5, 2]])
+        for why, place, value in (
+                ("does not spread", back, lambda w, t, key: w.__setitem__(key, t)),
+                ("does not spread", back, lambda w, t, key: w.__setitem__(key, t[:, 0:2])),
+                ("would be lost", back, lambda w, t, key: nisa.memset(w[key], 1.0)),
+                ("would be lost", back, lambda w, t, key: nisa.tensor_copy(w[key], t[:, 0:4])),
+                ("would be lost", back, lambda w, t, key: nisa.dma_copy(w[key], t[:, 0:4])),
+                ("would be lost", back, lambda w, t, key: w[key].__setitem__(slice(0, 4), t[:, 0:4])),
+                ("would be lost", back, named),
+                ("only transfers", anywhere, lambda w, t, key: nisa.tensor_copy(w[key], t[:, 0:4])),
+                ("only transfers", anywhere, lambda w, t, key: nisa.tensor_copy(w[:, 0:4], t[key]))):
+            with self.assertRaisesRegex((nki.Error, ValueError), why):
+                nki.simulate(into(place, value))(X[:4, :8])
+
+    def test_nothing(self):
+        """Views of no elements, in any shape."""
+        def nothing(w, t, key):
+            for tensor in (w, t):
+                self.assertEqual(tensor[:, 0:0].reshape((4, 0, 2)).shape, (4, 0, 2))
+                with self.assertRaisesRegex(nki.Error, "any size"):
+                    tensor[:, 0:0].reshape((0, -1))
+        same(self, into(np.arange(4)[None, :], nothing), np.full((4, 8), 9, np.float32), X[:4, :8])
+
+
+def added(w, t, key):
+    w[key] += t[key]
+
 
 if __name__ == "__main__":
     unittest.main()

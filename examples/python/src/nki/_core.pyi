@@ -29,6 +29,7 @@ class View:
     blank: bool
     unwritten: int
     whole: bool
+    copied: bool
     @property
     def base(self) -> Self: ...
     def index(self, key: Any) -> Self: ...  # NotImplemented for what ints, slices, None and ... do not say

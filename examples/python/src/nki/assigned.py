@@ -31,6 +31,12 @@ def assign(tensor: NkiTensor, key: Any, value: Any, named: bool) -> None:
     moves.assign(tensor, key, value)
 
 
+def has_name(value: NkiTensor) -> bool:
+    """Has the kernel's function that is running a name for it?"""
+    frame = of_kernel()
+    return frame is not None and any(other is value for other in frame.f_locals.values())
+
+
 def used_again(value: NkiTensor) -> bool:
     """Does the kernel's function that is running read a name of this value in a later line, before it has another?"""
     frame = of_kernel()

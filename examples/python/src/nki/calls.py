@@ -88,6 +88,8 @@ class _Work:
             if x.space == PSUM and y.space == PSUM:  # an instruction reads one of them
                 y = moves.copy(y, mask=box)
         made = binary(ALL[name], x, y, box if box is None or x.shape == y.shape else None, dtype=x.dtype)
+        if x.copied and not assigned.has_name(x):
+            return made  # tensor[...] += y: which is assigned next
         onto(made, x)
         return x
 

@@ -325,9 +325,10 @@ class Wide(Generic[View]):
         self.dtype, self.name, self.space, self.core = tensor.dtype, tensor.name, tensor.space, tensor.core
         self.ndim = len(self.shape)
 
-    def pieces(self, packed: View) -> Iterator[tuple[View, View]]:
-        """Pairs of views, of the tensor and of `packed`, a tile [P, everything else] with the same elements."""
-        size, packed_steps = 1, [0] * self.ndim
+    def pieces(self, packed: View) -> Iterator[tuple[View, View, Any]]:
+        """Views of the tensor and of `packed`, a view [P, everything else] with the same elements, and which these
+        are."""
+        size, packed_steps = packed.strides[1], [0] * self.ndim
         for axis in range(self.ndim - 1, 0, -1):
             packed_steps[axis], size = size, size * self.shape[axis]
         packed_steps[0] = packed.strides[0]
@@ -340,7 +341,7 @@ class Wide(Generic[View]):
             there, here = (t.strided([self.shape[a] for a in kept], [steps[a] for a in kept],
                                      origin + sum(i * steps[a] for i, a in zip(at, apart)))
                            for t, steps, origin in ((self.tensor, self.steps, self.origin), (packed, packed_steps, 0)))
-            yield there, here
+            yield there, here, tuple(at[apart.index(a)] if a in apart else slice(None) for a in range(self.ndim))
 
 
 class Scattered(Generic[View]):
@@ -355,6 +356,10 @@ class Scattered(Generic[View]):
     def __getattr__(self, name: str) -> Any:
         raise IndexError(self.refusal) if self.refusal else AttributeError(
             f"'{self.name}' at places that follow no pattern has no '{name}': load them first")
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
 
     def part(self, key: Any) -> Any:
         """Those that a mask leaves over, which may be evenly spaced."""

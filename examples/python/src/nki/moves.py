@@ -37,7 +37,7 @@ def assign(tensor: NkiTensor, key: Any, value: Any) -> None:
     if isinstance(place, Wide):
         if waits is not None:
             waits.materialise()
-        put_in_pieces(place, value)
+        put_in_pieces(place, value, None if waits is None else waits.box)
         return
     if isinstance(value, NkiTensor) and isinstance(place, NkiTensor) and same_place(place, value):
         return
@@ -60,18 +60,29 @@ def assign(tensor: NkiTensor, key: Any, value: Any) -> None:
 def packed(wide: Wide[NkiTensor]) -> NkiTensor:
     """A tile [P, everything else] with the elements of a view that no pattern can follow: tensor_copy in pieces."""
     made = tile((wide.shape[0], math.prod(wide.shape[1:])), wide.dtype)
-    for there, here in wide.pieces(made):
+    for there, here, _ in wide.pieces(made):
         isa.tensor_copy(here, there)
+    made.copied = True
     return made
 
 
-def put_in_pieces(wide: Wide[NkiTensor], value: Any) -> None:
+def put_in_pieces(wide: Wide[NkiTensor], value: Any, box: Box | None) -> None:
+    """Of a value that a mask made in part, that part."""
     if not isinstance(value, NkiTensor):
         value = full((wide.shape[0], math.prod(wide.shape[1:])), value, wide.dtype)
         current().settle()
-    flat = value.reshaped((wide.shape[0], -1))
-    for there, here in wide.pieces(flat):
-        isa.tensor_copy(there, here)
+    elif value.size == math.prod(wide.shape):
+        agree("assignment", wide, value)
+    else:
+        value = alike(value, wide.shape)
+    if value.allocation == wide.tensor.allocation:
+        value = copy(value)  # pieces must not find what others wrote
+    named = None if box is None else _spread_box(box, wide.shape).full
+    for there, here, part in wide.pieces(flat(value.reshaped(wide.shape))):
+        if named is None:
+            isa.tensor_copy(there, here)
+        else:
+            put_inside(there, here, box_of(named[part], there.shape) or whole(there.shape))
 
 
 def in_shape(x: NkiTensor, shape: Sequence[int]) -> NkiTensor | None:
@@ -120,8 +131,13 @@ def put(place: Any, value: Any) -> None:
     if isinstance(value, Sum):
         value.add_to(place)
     elif not isinstance(value, (NkiTensor, Scattered, Rows, Placed)):
-        isa.memset(place, value)
-    elif not isinstance(value, NkiTensor) or isinstance(place, Scattered) or HBM in (place.space, value.space):
+        if isinstance(place, Scattered):
+            isa.dma_copy(place, full(place.shape, value, place.dtype))
+        else:
+            isa.memset(place, value)
+    elif isinstance(place, Scattered) and isinstance(value, NkiTensor):
+        isa.dma_copy(place, alike(value, place.shape))
+    elif not isinstance(value, NkiTensor) or HBM in (place.space, value.space):
         isa.dma_copy(place, value)
     else:
         isa.tensor_copy(on_engines(place), alike(on_engines(value), place.shape))

@@ -338,4 +338,9 @@ def _listed(numbers: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(int(n) if isinstance(n, float) and n.is_integer() else n for n in listed)
 
 
+for _name in ("add", "sub", "mul", "truediv", "pow", "and", "or", "xor", "lshift", "rshift", "mod"):
+    for _operation in (f"__{_name}__", f"__r{_name}__"):  # places without a pattern are copied first
+        setattr(_index.Scattered, _operation, getattr(NkiTensor, _operation))
+for _operation in ("__neg__", "__abs__", "__lt__", "__le__", "__gt__", "__ge__"):
+    setattr(_index.Scattered, _operation, getattr(NkiTensor, _operation))
 _core.register(NkiTensor)
