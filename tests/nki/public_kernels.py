@@ -6,9 +6,9 @@ did.
 
 DIRECTORY has a checkout of each repository, at the row's commit, as DIRECTORY/OWNER+NAME. A row's `how` says where its
 inputs and the right results come from: a function below, with what stands after the colon; +spill: tiles of it do not
-fit unless a compiler spills or reorders loops, and may (TRNMATH_SPILL=1); +trn1, +trn3: on Trainium1, 3. Each kernel
-runs in a process of its own, on a simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are
-right.
+fit unless a compiler spills or reorders loops, and may (TRNMATH_SPILL=1); +trn1, +trn3: on Trainium1, 3; +bare: its
+packages import more than the kernel needs, and are not executed. Each kernel runs in a process of its own, on a
+simulated core. `python3 examples/python/nki_build.py` first. Status: 0 if all are right.
 
 SPDX-License-Identifier: MIT
 """
@@ -16,8 +16,10 @@ import argparse
 import concurrent.futures
 import contextlib
 import csv
+import importlib.machinery
 import importlib.util
 import io
+import json
 import os
 import re
 import subprocess
@@ -36,6 +38,7 @@ from public_cases import error, near  # noqa: E402
 import neuronxcc.nki  # noqa: E402
 import nki  # noqa: E402
 import public_cases  # noqa: E402
+import public_layers  # noqa: E402
 import public_more  # noqa: E402
 import public_wider  # noqa: E402
 import nki_kernels  # noqa: E402  # stands in for modules that files import and kernels do not use
@@ -177,6 +180,21 @@ def member_of(path):
     return importlib.import_module(".".join(names))
 
 
+class Bare(importlib.machinery.PathFinder):
+    """Packages of a folder, of which nothing is executed but the modules that somebody imports."""
+
+    root = ""
+
+    @classmethod
+    def find_spec(cls, fullname, path=None, target=None):
+        spec = super().find_spec(fullname, path, target)
+        if spec is None or not (spec.origin or "").startswith(cls.root) or not spec.origin.endswith("__init__.py"):
+            return None
+        bare = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
+        bare.submodule_search_locations = spec.submodule_search_locations
+        return bare
+
+
 def found(module, entry):
     for part in entry.split("."):
         module = getattr(module, part)
@@ -249,15 +267,26 @@ def transposed(case, folder, what):
     return near(kernel(a), a.T, 0)
 
 
+def cell_of(notebook, entry):
+    """The first cell that defines it, without what is for the notebook alone."""
+    cells = ("".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code")
+    cell = next(c for c in cells if f"def {entry}(" in c)
+    return re.sub(r"^[%!].*", "", cell, flags=re.M)
+
+
 def program(case, folder, what):
-    """A function of public_cases.py, public_more.py or public_wider.py, which makes inputs and knows what is right. Modules of
+    """A function of public_cases.py or the files beside it, which makes inputs and knows what is right. Modules of
     nki-library are those of its checkout, if there is one."""
     path = folder / case["folder"] / case["file"]
     text = path.read_text(encoding="utf-8")
+    bare, notebook = None, path.suffix == ".ipynb"
+    if notebook:
+        path, text = path.with_suffix(".py"), cell_of(json.loads(text), case["entry"])
     relative = re.search(r"^ *from \.", text, re.M)
-    bare = None if re.search(r"^ *(import|from) ", text, re.M) else PRELUDE + text
+    if notebook or not re.search(r"^ *(import|from) ", text, re.M):
+        bare = PRELUDE + text
     sys.path.append(str(folder / "aws-neuron+nki-library/src/nkilib_src"))
-    known = next(m for m in (public_cases, public_more, public_wider) if hasattr(m, what))
+    known = next(m for m in (public_cases, public_more, public_wider, public_layers) if hasattr(m, what))
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         return getattr(known, what)(lambda: member_of(path) if relative else module_of(path, bare), case["entry"])
 
@@ -316,6 +345,9 @@ def one(case, folder):
     how, _, what = case["how"].partition(":")
     what, *lets = what.split("+")
     os.environ["TRNMATH_SPILL"] = str(int("spill" in lets))
+    if "bare" in lets:
+        Bare.root = str(folder / case["folder"])
+        sys.meta_path.insert(0, Bare)
     for machine in {"trn1", "trn3"}.intersection(lets):
         os.environ["NEURON_PLATFORM_TARGET_OVERRIDE"] = machine
     began = time.time()
