@@ -415,6 +415,22 @@ class WithoutAPattern(unittest.TestCase):
             w[:, place[0]] += x[:, place[0]]
             same(self, into(place, added), w, x)
 
+    def test_stores(self):
+        """Places of a tile into those of a tensor; and under a mask that leaves over what steps backwards."""
+        def kernel(x):
+            out = nl.ndarray((2, 4, 8), x.dtype, buffer=nl.shared_hbm)
+            tile, w = nl.load(x), nl.zeros((4, 8), x.dtype)
+            key = (np.arange(4)[:, None], np.array([[0, 1, 5, 2]]))
+            ol.store(out[0], tile)
+            ol.store(out[0, key[0], key[1]], tile[key[0], 7 - key[1]])
+            ol.store(out[0, key[0], key[1] - 0], tile[key])
+            back = np.array([[3, 2, 1, 8]])
+            w[key[0], back] = ol.load(x[key[0], back], mask=(back < 8) & (key[0] >= 0))
+            ol.store(out[1], w)
+            return out
+        x = X[:4, :8]
+        same(self, kernel, np.stack([x, np.where(np.isin(np.arange(8), (1, 2, 3)), x, 0)]), x)
+
     def test_a_tile_to_itself(self):
         """All is read before any of it is written."""
         def within(w, t, key):

@@ -130,6 +130,8 @@ def put(place: Any, value: Any) -> None:
     """A copy, by the engine that reaches both; numbers fill."""
     if isinstance(value, Sum):
         value.add_to(place)
+    elif isinstance(place, Wide):
+        put_in_pieces(place, value, None)
     elif not isinstance(value, (NkiTensor, Scattered, Rows, Placed)):
         if isinstance(place, Scattered):
             isa.dma_copy(place, full(place.shape, value, place.dtype))
@@ -237,7 +239,9 @@ def load(src: Any, mask: Mask | None = None, dtype: Format | None = None, **_: A
 
 def store(dst: Any, value: Any, mask: Mask | None = None, **_: Any) -> None:
     """dst in HBM = value: dma_copy. Numbers and values of PSUM go through a tile of SBUF."""
-    if not isinstance(value, NkiTensor):
+    if isinstance(value, (Scattered, Rows, Placed)):
+        value = load(value)
+    elif not isinstance(value, NkiTensor):
         value = full(dst.shape, value, dst.dtype)
     if value.space == PSUM:
         value = copy(value, dtype=dst.dtype)
