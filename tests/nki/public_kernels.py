@@ -188,7 +188,8 @@ class Bare(importlib.machinery.PathFinder):
     @classmethod
     def find_spec(cls, fullname, path=None, target=None):
         spec = super().find_spec(fullname, path, target)
-        if spec is None or not (spec.origin or "").startswith(cls.root) or not spec.origin.endswith("__init__.py"):
+        origin = (spec.origin if spec else None) or ""
+        if spec is None or not origin.startswith(cls.root) or not origin.endswith("__init__.py"):
             return None
         bare = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
         bare.submodule_search_locations = spec.submodule_search_locations

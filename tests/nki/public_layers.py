@@ -19,7 +19,7 @@ def turned_in_part(load, name):
     """The first 64 of 256 numbers of queries and keys turn by their positions."""
     tokens = 2
     x, angle = normal(HEADS, 1, tokens, DIM), uniform(tokens, 32) * 6
-    cos, sin = (np.concatenate([f(angle)] * 2, -1).astype(np.float32) for f in (np.cos, np.sin))
+    cos, sin = (np.concatenate([turn, turn], -1).astype(np.float32) for turn in (np.cos(angle), np.sin(angle)))
     want = x.copy()
     first = x[:-1, 0, :, :64]
     half = np.concatenate([-first[..., 32:], first[..., :32]], -1)
