@@ -225,15 +225,15 @@ TRN_API trn_status trn_engine_cycles(const trn_engine_work *work, trn_engine_cos
 
 typedef struct trn_dma_work {
     trn_generation generation;
-    double bytes;        /* moved: the larger of both sides */
-    double run_bytes;    /* that follow each other on both sides */
-    double before_bytes; /* measured: of the same runs, that transfers before brought and a compiler joins to these */
-    double wire;         /* bytes on the wire / bytes, Trainium1's compression; 0 = 1 */
+    double bytes;     /* moved: the larger of both sides */
+    double run_bytes; /* that follow each other on both sides */
+    double wire;      /* bytes on the wire / bytes, Trainium1's compression; 0 = 1 */
     bool transpose, from_sbuf;
     bool compute;            /* sums on the way */
     bool software, hardware; /* who makes the descriptors; neither: they lie ready */
     bool measured;           /* at the rate that device profiles show, where there are some */
     double partitions;       /* of SBUF that it reaches; matters there */
+    double before_bytes;     /* there: of the same runs, that transfers before brought and a compiler joins to these */
 } trn_dma_work;
 
 typedef struct trn_dma_cost {
