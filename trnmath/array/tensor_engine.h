@@ -296,23 +296,40 @@ TRNI_FN trn_status trni_nc_run(const trni_product *p, bool *psum_written, trn_er
 
 /* ---- transposes ---- */
 
-/* The row of K that column n of a permutation takes: -1 for none, -2 when the column is no such thing. */
-TRNI_FN int trni_permutation_row(const trni_operand *moving, int64_t n)
+enum { TRNI_TURNED_ROWS = 16, TRNI_ZEROS = 64 };
+
+/* Does row k have nothing but zeros from this lane on, as many as TRNI_ZEROS bytes hold? */
+TRNI_FN bool trni_zeros_from(const trni_operand *o, int64_t lane, int64_t k)
 {
-    int row = -1;
-    for (int64_t k = 0; k < moving->depth; k++) {
-        const uint32_t u = trni_nc_bits(moving, n, k);
-        if (u == 0 || u == TRNI_F32_SIGN) continue;
-        if (u != trni_bits(1.0f) || row >= 0) return -2;
-        row = (int)k;
-    }
-    return row;
+    static const unsigned char zeros[TRNI_ZEROS] = { 0 };
+    return o->lane_stride == 1 && (o->lanes - lane) * o->bytes >= TRNI_ZEROS &&
+           !memcmp(trni_operand_at(o, lane, k), zeros, TRNI_ZEROS);
+}
+
+/* Of each column of a permutation the row of K that it takes, -1 for none. Returns the first column that has more than
+ * one number that is not 0, or one that is not 1; -1: it is a permutation. */
+TRNI_FN int64_t trni_permutation_rows(const trni_operand *moving, int16_t *row)
+{
+    int64_t bad = moving->lanes;
+    const int64_t several = TRNI_ZEROS / moving->bytes;
+    for (int64_t n = 0; n < moving->lanes; n++) row[n] = -1;
+    for (int64_t k = 0; k < moving->depth; k++)
+        for (int64_t first = 0; first < bad; first += several) {
+            if (trni_zeros_from(moving, first, k)) continue;
+            for (int64_t n = first; n < first + several && n < bad; n++) {
+                const uint32_t u = trni_nc_bits(moving, n, k);
+                if (u == 0 || u == TRNI_F32_SIGN) continue;
+                if (u != trni_bits(1.0f) || row[n] >= 0) bad = n;
+                row[n] = (int16_t)k;
+            }
+        }
+    return bad < moving->lanes ? bad : -1;
 }
 
 /* PSUM takes 8-bit codes as 16 bits, the upper byte 0 (documented); other formats as they are. */
 TRNI_FN trn_format trni_transposed_format(trn_format data) { return trn_format_bits(data) == 8 ? TRN_U16 : data; }
 
-TRNI_DRIVER trn_status trni_transpose_check(const trn_nc_matmul_args *args, const trni_product *p)
+TRNI_DRIVER trn_status trni_transpose_check(const trn_nc_matmul_args *args)
 {
     const trn_format to = trni_transposed_format(args->stationary.format);
     if (args->accumulate || args->double_row)
@@ -322,26 +339,44 @@ TRNI_DRIVER trn_status trni_transpose_check(const trn_nc_matmul_args *args, cons
         return trni_fail(args->error, TRN_EFORMAT, "dst is %s; transposing %s makes %s",
                          trn_format_name(args->dst.format), trn_format_name(args->stationary.format),
                          trn_format_name(to));
-    for (int64_t n = 0; n < p->b.lanes; n++)
-        if (trni_permutation_row(&p->b, n) == -2)
-            return trni_fail(
-                args->error, TRN_EINVAL,
-                "is_transpose: column %lld of moving has more than one number that is not 0, or one that is not 1",
-                (long long)n);
     return TRN_OK;
 }
 
-TRNI_FN void trni_transpose_run(const trni_product *p)
+/* Rows of dst lie far apart, as those of the array do: a few at a time are turned beside each other, then written. */
+TRNI_FN void trni_transpose_run(const trni_product *p, const int16_t *row, char *turned)
 {
-    const size_t from = (size_t)p->a.bytes, to = trn_format_bytes(p->dst.format);
-    for (int64_t n = 0; n < p->b.lanes; n++) {
-        const int k = trni_permutation_row(&p->b, n);
-        for (int64_t m = 0; m < p->a.lanes; m++) {
-            uint32_t code = 0;
-            if (k >= 0) memcpy(&code, trni_operand_at(&p->a, m, k), from); /* little endian */
-            memcpy(trni_dst_at(p, m, n), &code, to);
-        }
+    const int64_t from = p->a.bytes, to = (int64_t)trn_format_bytes(p->dst.format), line = p->b.lanes * to;
+    for (int64_t m = 0; m < p->a.lanes; m += TRNI_TURNED_ROWS) {
+        const int64_t left = p->a.lanes - m, rows = left < TRNI_TURNED_ROWS ? left : (int64_t)TRNI_TURNED_ROWS;
+        memset(turned, 0, (size_t)(rows * line));
+        for (int64_t n = 0; n < p->b.lanes; n++)
+            if (row[n] >= 0) /* little endian */
+                trni_move(turned + n * to, line, (const char *)trni_operand_at(&p->a, m, row[n]),
+                          p->a.lane_stride * from, (size_t)from, (size_t)rows);
+        for (int64_t i = 0; i < rows; i++)
+            trni_move((char *)trni_dst_at(p, m + i, 0), p->dst.stride[1] * to, turned + i * line, to, (size_t)to,
+                      (size_t)p->b.lanes);
     }
+}
+
+TRNI_DRIVER trn_status trni_nc_transposed(const trn_nc_matmul_args *args, const trni_product *p)
+{
+    trni_workspace space;
+    const size_t columns = (size_t)p->b.lanes, line = columns * trn_format_bytes(p->dst.format);
+    trn_status status =
+        trni_workspace_open(&space, columns * sizeof(int16_t) + TRNI_TURNED_ROWS * line, 1, args->error);
+    if (status != TRN_OK) return status;
+    int16_t *const row = (int16_t *)trni_workspace_of(&space, 0);
+    const int64_t bad = trni_permutation_rows(&p->b, row);
+    if (bad < 0)
+        trni_transpose_run(p, row, (char *)(row + columns));
+    else
+        status = trni_fail(
+            args->error, TRN_EINVAL,
+            "is_transpose: column %lld of moving has more than one number that is not 0, or one that is not 1",
+            (long long)bad);
+    trni_workspace_close(&space);
+    return status;
 }
 
 /* ---- nc_matmul ---- */
@@ -366,7 +401,7 @@ TRNI_DRIVER trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni
     *moves = args->is_transpose && core->transpose_mode; /* else a product by the identity, as any other */
     if ((status = trni_check_limits(core, p, args->error)) != TRN_OK)
         return status; /* before anything that takes time */
-    if (*moves && (status = trni_transpose_check(args, p)) != TRN_OK) return status;
+    if (*moves && (status = trni_transpose_check(args)) != TRN_OK) return status;
     if (!*moves && (status = trni_check_psum_format(core, args->dst.format, args->error)) != TRN_OK) return status;
     const bool column_tiles = !args->double_row && !args->is_transpose;
     if ((status = trni_check_tile(core, args->tile_position, args->tile_size, column_tiles, p, args->error)) != TRN_OK)
@@ -374,7 +409,8 @@ TRNI_DRIVER trn_status trni_nc_matmul_check(const trn_nc_matmul_args *args, trni
     if ((status = trni_check_psum_written(args->accumulate, args->psum_written, args->error)) != TRN_OK) return status;
     if ((status = trni_check_onezero(&p->a, args->is_stationary_onezero, "stationary", args->error)) != TRN_OK)
         return status;
-    if ((status = trni_check_onezero(&p->b, args->is_moving_onezero, "moving", args->error)) != TRN_OK) return status;
+    const bool hint = args->is_moving_onezero && !*moves; /* a permutation is looked at anyway */
+    if ((status = trni_check_onezero(&p->b, hint, "moving", args->error)) != TRN_OK) return status;
     p->numerics.psum_format = TRN_F32; /* dst is PSUM: its format rounds, once, on the way out */
     p->numerics.k_tile = TRNI_ARRAY_ROWS;
     return TRN_OK;
@@ -385,12 +421,12 @@ TRN_API trn_status trn_nc_matmul(const trn_nc_matmul_args *args)
     trni_product p;
     bool moves = false;
     TRNI_ENTER(args);
-    const trn_status status = trni_nc_matmul_check(args, &p, &moves);
+    trn_status status = trni_nc_matmul_check(args, &p, &moves);
     if (status != TRN_OK) return status;
     if (!moves) return trni_nc_run(&p, args->psum_written, args->error);
-    trni_transpose_run(&p);
-    if (args->psum_written) *args->psum_written = true;
-    return TRN_OK;
+    status = trni_nc_transposed(args, &p);
+    if (status == TRN_OK && args->psum_written) *args->psum_written = true;
+    return status;
 }
 
 /* ---- nc_matmul_mx ---- */
