@@ -97,13 +97,32 @@ TRNI_FN uint64_t trni_word_mask(int64_t word, int64_t first, int64_t end)
 
 TRNI_FN void trni_bits_fill(uint64_t *bits, int64_t first, int64_t end, bool value)
 {
-    for (int64_t w = first / 64; w * 64 < end; w++) {
+    int64_t w = first / 64;
+    for (; w * 64 < end && (first > 64 * w || end < 64 * (w + 1)); w++) { /* no whole word */
         const uint64_t mask = trni_word_mask(w, first, end);
         bits[w] = value ? bits[w] | mask : bits[w] & ~mask;
     }
+    const int64_t whole = end / 64 - w;
+    if (whole <= 0) return;
+    memset(bits + w, value ? 0xff : 0, (size_t)whole * sizeof *bits);
+    if (end % 64) trni_bits_fill(bits, 64 * (w + whole), end, value);
 }
 
 /* ---- free runs ---- */
+
+/* How many segments of quadrant q end at or before byte b. */
+TRNI_FN int trni_segment_after(const trni_memory *m, int q, int64_t b)
+{
+    int low = 0, high = m->segments[q];
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (m->segment[q][middle].b_end <= b)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
 
 /* The first run from *b on that is free in quadrants [q, q_end): where it begins and ends; false at the end of the
  * partition. cursor: per quadrant, where the search is. */
@@ -132,7 +151,7 @@ typedef struct trni_memory_request {
     bool anything; /* it holds: nobody asks what was written */
 } trni_memory_request;
 
-enum { TRNI_PLACES = 8 }; /* that are compared for a tile: any more, and programs of many tiles take longer */
+enum { TRNI_PLACES = 16 }; /* that are compared for a tile: any more, and programs of many tiles take longer */
 
 TRNI_FN int64_t trni_align_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -143,6 +162,7 @@ TRNI_FN int64_t trni_memory_place_from(const trni_memory *m, const trni_memory_r
     const int64_t bytes = trni_align_up(ask->bytes, TRNI_TILE_ALIGN), bank = m->bank_bytes;
     int cursor[TRNI_QUADRANTS] = { 0 };
     int64_t b = first, b_end;
+    for (int i = q; i < q_end && first; i++) cursor[i] = trni_segment_after(m, i, first);
     for (; trni_memory_run(m, q, q_end, cursor, &b, &b_end); b = b_end) {
         int64_t at = b;
         if (bank && (bytes > bank ? at % bank != 0 : at / bank != (at + bytes - 1) / bank))
@@ -150,20 +170,6 @@ TRNI_FN int64_t trni_memory_place_from(const trni_memory *m, const trni_memory_r
         if (at + bytes <= b_end) return at;
     }
     return -1;
-}
-
-/* How many segments of quadrant q end at or before byte b. */
-TRNI_FN int trni_segment_after(const trni_memory *m, int q, int64_t b)
-{
-    int low = 0, high = m->segments[q];
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (m->segment[q][middle].b_end <= b)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 /* When free memory from byte b on is ready, in all quadrants of a tile that would begin there. *next: where the freed

@@ -230,11 +230,18 @@ TRNI_FN bool trni_core_operand_unsure(const trni_core_operand *s)
     return s->allocation && s->memory && s->allocation->unwritten > 0;
 }
 
+/* Does it add to what a matmul has to have written? */
+TRNI_FN bool trni_core_operand_adds(const trni_core_operand *s)
+{
+    const unsigned both = TRNI_ROLE_READ | TRNI_ROLE_PSUM;
+    return (s->role & both) == both && s->allocation && s->memory && !s->allocation->anything && s->memory->by_matmul;
+}
+
 /* Before Trainium3 a matmul adds only to what a matmul has written. */
 TRNI_DRIVER trn_status trni_core_operand_check_matmul(trn_core *core, const trni_core_operand *s)
 {
     int64_t p, b;
-    if (!s->allocation || !s->memory || s->allocation->anything || !s->memory->by_matmul) return TRN_OK;
+    if (!trni_core_operand_adds(s)) return TRN_OK;
     trni_cells_of(core->cells, s->memory, s->view, &s->at);
     if (!trni_cells_missing(core->cells, s->memory, s->memory->by_matmul, &p, &b)) return TRN_OK;
     return trni_core_operand_unwritten(core, s, p, b, "adds to",

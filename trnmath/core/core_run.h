@@ -16,6 +16,7 @@
 
 #include "core_carry.h"
 #include "core_indirect.h"
+#include "core_joined.h"
 
 /* ---- operands ---- */
 
@@ -141,7 +142,7 @@ TRNI_DRIVER trn_status trni_issue_check_read(trni_issue *issue, const trni_core_
     if (!s->memory) return trni_hbm_check_read(issue->core, s, trni_issue_rows(issue, s));
     if (data_decide && trni_carry_in(issue) != TRNI_CARRY_SHUFFLED) return TRN_OK;
     const trn_status status = trni_core_operand_unsure(s) ? trni_poison_check(issue, s) : TRN_OK;
-    return status || !(s->role & TRNI_ROLE_PSUM) ? status : trni_core_operand_check_matmul(issue->core, s);
+    return status ? status : trni_core_operand_check_matmul(issue->core, s);
 }
 
 TRNI_DRIVER trn_status trni_issue_check(trni_issue *issue)
@@ -175,7 +176,7 @@ TRNI_FN void trni_issue_wrote(trni_issue *issue)
             continue;
         }
         if (s->allocation->unwritten > 0) trni_poison_wrote(issue, s);
-        if (trni_indirect_of(issue, i)) continue;
+        if (trni_indirect_of(issue, i) || trni_core_operand_adds(s)) continue; /* sums: all bits are there */
         if (!(s->role & TRNI_ROLE_SCATTERED))
             trni_core_operand_write(issue->core, s, issue->engine == TRN_ENGINE_TENSOR);
         else if (s->allocation->unwritten > 0)
@@ -216,6 +217,7 @@ TRNI_FN void trni_issue_work(const trni_issue *issue, trn_engine_work *work)
     if (issue->order->tune) issue->order->tune(issue, work);
     work->scattered = work->scattered || trni_indirect_operands(issue) > 0;
     work->more_cycles += trni_indirect_operands(issue) * trni_fact(TRN_FACT_INDIRECT);
+    work->joined = trni_joined_columns(issue->operand, issue->count) > 0;
 }
 
 /* The instruction begins right after the one before it on its engine: does the pipeline show? */
@@ -245,6 +247,7 @@ TRNI_FN trn_status trni_issue_cost_engine(trni_issue *issue)
     lane->brief = work.elements < trni_fact(TRN_FACT_SHORT);
     issue->cycles = cost.cycles;
     issue->seconds = cost.seconds;
+    trni_joined_wrote(issue->operand, issue->count, trni_joined_columns(issue->operand, issue->count));
     return TRN_OK;
 }
 
@@ -310,6 +313,7 @@ TRNI_FN trn_status trni_issue_cost_tensor(trni_issue *issue)
     i.error = &core->failure;
     issue->order->tensor(issue, &i);
     issue->cycles = issue->seconds = 0;
+    trni_joined_wrote(issue->operand, issue->count, 0);
     if (i.k == 0 || i.m == 0) return TRN_OK; /* nothing to do */
     const trn_status status = trn_tensor_instruction_cost(&i, &cost);
     if (status) return status;
@@ -472,20 +476,16 @@ TRNI_FN double trni_issue_partitions(const trni_issue *issue)
 }
 
 /* Bytes of a row that the transfers before brought, which this one continues. */
-TRNI_FN double trni_issue_continues(const trni_issue *issue)
+TRNI_FN double trni_issue_continues(trni_issue *issue)
 {
     for (int i = 0; i < issue->count; i++) {
         const trni_core_operand *s = &issue->operand[i];
         if (!s->allocation || s->memory) continue;
-        trni_hbm *h = (trni_hbm *)(void *)s->allocation; /* its first member */
-        const int64_t bytes = s->at.b_end - s->at.b;
-        const bool on = s->at.p == h->last.p && s->at.p_end == h->last.p_end && s->at.b == h->last.b_end &&
-                        (double)(h->brought + bytes) <= trni_fact(TRN_FACT_JOINED);
-        const int64_t before = on ? h->brought : 0;
-        h->last = s->at;
-        h->brought = before + bytes;
+        const int64_t before = trni_joined_bytes((trni_hbm *)(void *)s->allocation, &s->at); /* its first member */
+        trni_joined_wrote(issue->operand, issue->count, before / (int64_t)trn_format_bytes(s->view->format));
         return (double)before;
     }
+    trni_joined_wrote(issue->operand, issue->count, 0);
     return 0;
 }
 

@@ -38,6 +38,8 @@ typedef struct trni_allocation {
     bool live, anything;    /* anything: nobody asks what of it was written */
     int64_t wrote, brought; /* the last instruction that wrote to it while incomplete; a number in the journal */
     const char *wrote_name; /* null: none did */
+    int64_t joined;         /* columns that stand before its own, to a compiler: core/core_joined.h */
+    bool joins;             /* something was written that says so */
 } trni_allocation;
 
 enum { TRNI_JOURNAL = 256 };

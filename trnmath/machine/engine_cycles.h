@@ -69,8 +69,8 @@
       ": of a descriptor, however short: lora 71 ns for rows of 512 bytes, matmul 88; of 2 KiB 92; " TRNI_DMA_PEAK     \
       " recommends 2 KiB and more")                                                                                    \
     X(JOINED, 2048, "bytes", MEASURED,                                                                                 \
-      TRNI_NKIBENCH2 ": rows of transfers that continue each other make one descriptor so far: rope in tiles of 128 "  \
-                     "and 256 columns takes as long as in tiles of 512")                                               \
+      TRNI_NKIBENCH2 ": rows of transfers that continue each other make one descriptor so far, and instructions on "   \
+                     "their tiles one: rope in tiles of 128 and 256 columns takes as long as in tiles of 512")         \
     X(HALF_REACH, 0.55, "share", MEASURED,                                                                             \
       TRNI_NKIBENCH2 ": of that where a transfer reaches 64 partitions or fewer: rope 217 to 228 GB/s; " TRNI_DMA_REAL \
                      " says fewer engines")
@@ -204,6 +204,7 @@ struct trn_engine_work {
     bool registers; /* the result of a reduction is written out by a second instruction */
     bool dependent; /* reads what the instruction right before it wrote, or both are short */
     bool measured;  /* what device profiles say goes before the pages: every instruction pays for its start */
+    bool joined;    /* but one that a compiler makes one with the instruction before it */
 };
 
 /* ---- speed-ups ---- */
@@ -387,7 +388,7 @@ TRN_API trn_status trn_engine_cycles(const trn_engine_work *work, trn_engine_cos
     cost->cycles = fmax(rule->minimum, ceil(streaming)) + rule->fixed + work->more_cycles;
     if (work->registers) cost->cycles += trni_fact(TRN_FACT_REGISTERS);
     if (work->measured)
-        cost->cycles += trni_measured_start(rule, hz[rule->clock]);
+        cost->cycles += work->joined ? 0 : trni_measured_start(rule, hz[rule->clock]);
     else if (work->dependent && rule->clock != TRNI_CLOCK_GPSIMD)
         cost->cycles += trni_fact(TRN_FACT_DEPENDENT);
     cost->seconds = cost->cycles / hz[rule->clock];

@@ -137,6 +137,43 @@ static void rows_that_continue_are_joined(void **state)
         }
 }
 
+/* What is computed of such tiles, n columns at a time, begins once for 512 columns, as of one tile: of tiles that
+ * continue each other, and of what was made of them. Not with another input that does not, nor of a tile of which a
+ * memset wrote a half; and reductions begin each time. */
+static void instructions_on_joined_tiles_begin_once(void **state)
+{
+    (void)state;
+    static float from[128 * 1024];
+    const double starts[] = { ceil(100e-9 * 0.96e9), 250e-9 * 1.2e9 };
+    enum { ONE_AFTER_THE_OTHER, EVERY_SECOND, WITH_ANOTHER, HALF_OF_IT, WAYS };
+    for (int way = 0; way < WAYS; way++)
+        for (int n = 64; n <= 512; n *= 2) {
+            begin_at(TRN_TRAINIUM2, TRN_PACE_MEASURED);
+            const trn_tensor all = trn_core_hbm(&core, "x", trn_tensor_2d(TRN_F32, from, 128, 1024));
+            const trn_tensor one = sbuf(TRN_F32, 1), other = sbuf(TRN_F32, n);
+            const int count = 512 / n;
+            for (int i = 0; i < count; i++) {
+                const trn_tensor x = tile("x", 128, n), y = tile("y", 128, n), z = tile("z", 128, n);
+                const trn_activation_args exp = { .dst = y, .src = x, .op = TRN_ACT_EXP };
+                const trn_tensor_tensor_args sum = {
+                    .dst = z, .data1 = y, .data2 = way == WITH_ANOTHER ? other : x, .op = TRN_ALU_ADD
+                };
+                const trn_tensor_reduce_args most = { .dst = one, .data = z, .op = TRN_ALU_MAXIMUM, .axes = 1 };
+                move(x, trn_tensor_slice(all, 1, way == EVERY_SECOND ? 2 * n * i : n * i, n));
+                if (way == HALF_OF_IT) set(trn_tensor_slice(x, 0, 0, 64), 1);
+                trn_core_activation(&core, &exp);
+                trn_core_tensor_tensor(&core, &sum);
+                trn_core_tensor_reduce(&core, &most);
+            }
+            const double once[] = { way == ONE_AFTER_THE_OTHER ? 1 : count,
+                                    way == EVERY_SECOND || way == HALF_OF_IT ? count : 1 };
+            const double halves = way == HALF_OF_IT ? count * (n + starts[0]) : 0;
+            const double vector = 2 * 512 + (once[0] + count) * starts[0] + halves;
+            assert_true(fabs(cycles_of(TRN_ENGINE_VECTOR) - vector) < 1e-9);
+            assert_true(fabs(cycles_of(TRN_ENGINE_SCALAR) - (512 + once[1] * starts[1])) < 1e-9);
+        }
+}
+
 /* VectorE waits for ScalarE, and has something else to do, which comes later in the program. */
 static void what_is_ready_runs_first(void **state)
 {
@@ -333,6 +370,7 @@ int core_costs_paces(void)
         cmocka_unit_test(transfers_run_at_the_measured_rate),
         cmocka_unit_test(short_descriptors_take_their_time),
         cmocka_unit_test(rows_that_continue_are_joined),
+        cmocka_unit_test(instructions_on_joined_tiles_begin_once),
         cmocka_unit_test(what_is_ready_runs_first),
         cmocka_unit_test(transfers_share_the_engines),
         cmocka_unit_test(rows_between_rows_do_not_wait),
