@@ -224,6 +224,32 @@ def own_functions(v, zeros):
         b[i] += v
 
 
+def in_other_places(v):
+    a = ol.ndarray((3, 2, 4, 2, ol.par_dim(8), 16))  # 2
+    b = ol.ndarray((2, 2, 4, ol.par_dim(8), 16))  # 1
+    c = ol.ndarray((2, 2, 4, ol.par_dim(8), 16))  # 0
+    for i in range(4):
+        for j in range(2):
+            for k in range(2):
+                a[2 - k, k, i, j] = v
+                a[k + 1, 0, i, j, 0:8, 0:16] += v
+                b[k, j, i] = b[j, k, i]
+                c[k, j, i] = c[i, j, k]
+
+
+def hidden_places(v):
+    a = ol.ndarray((3, 2, 4, ol.par_dim(8), 16))  # 0
+    b = ol.ndarray((4, ol.par_dim(8), 16))  # 0
+    c = ol.ndarray((4, ol.par_dim(8), 16))  # 1
+    for i in range(4):
+        for pair in v:
+            a[(*pair, i)] = v
+    for i in range(3, -5, -1):
+        b[i] = v
+    for i in range(0, 4, 2):
+        c[i] = v
+
+
 def by_its_name(v):
     a = ol.zeros((4, ol.par_dim(8), 16))  # 0
     for i in range(4):
@@ -231,7 +257,7 @@ def by_its_name(v):
     eval("a[0]")
 
 
-TEXTS = (made_at_times, made_behind, turned_about, in_one_line, other_bindings, own_functions, by_its_name, plain, made_within, shared_loop_only, comes_again, while_again, two_loops, used_behind, other_numbers,
+TEXTS = (hidden_places, in_other_places, made_at_times, made_behind, turned_about, in_one_line, other_bindings, own_functions, by_its_name, plain, made_within, shared_loop_only, comes_again, while_again, two_loops, used_behind, other_numbers,
          other_names, handed_on, at_another_time, loops_of_other_kinds, counted, in_a_condition)
 
 
@@ -247,7 +273,8 @@ class Text(unittest.TestCase):
             said = said_of(function)
             for number, line in enumerate(lines, first):
                 if "par_dim" in line:
-                    self.assertEqual(said.get(number, 0), int(line.split("#")[1]), f"{function.__name__}: {line}")
+                    found = [len(axes) for axes in said.get(number, [])]
+                    self.assertEqual(max(found, default=0), int(line.split("#")[1]), f"{function.__name__}: {line}")
                     seen += 1
         self.assertGreater(seen, 25)
 
@@ -258,7 +285,8 @@ class Text(unittest.TestCase):
         for name, now in (("same", text), ("other", text.replace("b[i] + c", "b[i] + b[0] + c")), ("gone", "")):
             exec(compile(text, name, "exec"), {"ol": ol, "nl": nl}, made)
             linecache.cache[name] = (len(now), None, now.splitlines(True), name)
-            self.assertEqual(sorted(said_of(made["plain"]).values()), [1, 2, 2] if name == "same" else [], name)
+            axes = sorted(max(found) for found in said_of(made["plain"]).values())
+            self.assertEqual(axes, [(0,), (0, 1), (1, 0)] if name == "same" else [], name)
 
 
 # ---- kernels, with and without ----
@@ -287,12 +315,12 @@ class Kernels(unittest.TestCase):
         v = np.random.default_rng(1).standard_normal((8, 128, 64)).astype(np.float32)
         want = v.copy()
         want[1:] += 2 * v[:-1]
-        self.assertEqual(sorted(said_of(chained).values()), [1, 1])
+        self.assertEqual(list(said_of(chained).values()), [[(0,)], [(0,)]])
         self.assertTrue(np.array_equal(nki.simulate(chained)(v), want))
 
     def test_a_turn_that_comes_twice(self):
         """Should the text ever be read wrongly, a kernel is refused, and not wrong."""
-        with mock.patch.object(turns, "here", lambda: 1):
+        with mock.patch.object(turns, "here", lambda axes: (0,)):
             def again(v):
                 a = nl.zeros((2, nl.par_dim(128), 64), nl.float32)
                 for i in (0, 1, 0):
@@ -309,9 +337,48 @@ class Kernels(unittest.TestCase):
                 a[i] += nl.load(v[i % 4])
                 nl.store(out[i + 4], a[i])
             return out
-        self.assertEqual(sorted(said_of(around).values()), [1])
+        self.assertEqual(list(said_of(around).values()), [[(0,)]])
         v = np.random.default_rng(1).standard_normal((4, 128, 64)).astype(np.float32)
         self.assertTrue(np.array_equal(nki.simulate(around)(v), np.concatenate([v, v + v])))
+
+    def test_turns_that_descend(self):
+        """3 and -1 are the same tile, and 3 comes first; of indices in a star the text does not tell how many."""
+        def down(v):
+            out = nl.ndarray((8, 128, 64), v.dtype, buffer=nl.shared_hbm)
+            a = nl.zeros((4, nl.par_dim(128), 64), nl.float32)
+            for i in range(3, -5, -1):
+                a[i] += nl.load(v[i % 4])
+                nl.store(out[3 - i], a[i])
+            return out
+
+        def starred(v):
+            out = nl.ndarray((4, 128, 64), v.dtype, buffer=nl.shared_hbm)
+            a = nl.zeros((2, 2, 4, nl.par_dim(128), 64), nl.float32)
+            for i in range(4):
+                for j in range(2):
+                    pair = j, 0
+                    a[(*pair, i)] += nl.load(v[i])
+                    a[(*pair, i)] += nl.load(v[i])
+                nl.store(out[i], a[(*pair, i)])
+            return out
+        v = np.random.default_rng(1).standard_normal((4, 128, 64)).astype(np.float32)
+        self.assertTrue(np.array_equal(nki.simulate(down)(v), np.concatenate([v[::-1], v[::-1] + v[::-1]])))
+        self.assertTrue(np.array_equal(nki.simulate(starred)(v), v + v))
+
+    def test_an_index_within_a_tile(self):
+        """The outer loop's variable names rows of all tiles, none of which is over before the loop is."""
+        def rows(v):
+            out = nl.ndarray((4, 2, 64), v.dtype, buffer=nl.shared_hbm)
+            free = ol.arange(64)[None, :]
+            a = nl.zeros((2, nl.par_dim(128), 64), nl.float32)
+            for i in range(4):
+                for j in range(2):
+                    a[j, i, free] = nl.load(v[i, j, free])
+                    nl.store(out[i, j, free], a[j, i, free])
+            return out
+        self.assertEqual(list(said_of(rows).values()), [[(1,), (1, 0)]])
+        v = np.random.default_rng(1).standard_normal((4, 2, 64)).astype(np.float32)
+        self.assertTrue(np.array_equal(nki.simulate(rows)(v), v))
 
     def test_random(self):
         """Loops, block tensors and uses of them at random: the same numbers, or the same refusal."""
@@ -323,7 +390,7 @@ class Kernels(unittest.TestCase):
             linecache.cache[name] = (len(text), None, text.splitlines(True), name)
             exec(compile(text, name, "exec"), {"nl": nl}, made)
             found = said_of(made["kernel"])
-            with mock.patch.object(turns, "here", lambda: 0):
+            with mock.patch.object(turns, "here", lambda axes: ()):
                 without = outcome(made["kernel"])
             self.assertEqual(outcome(made["kernel"]), without, text)
             outcomes["numbers" if isinstance(without, list) else "refused"] += 1

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core, moves, tiles
@@ -18,19 +19,19 @@ from .tensor import NkiTensor, Number, UNNAMED
 
 
 class Blocks:
-    """counts x tiles of [P, ...]; indexed by numbers first. A tile is made, and filled, once it is used. With turns its
-    first so many indices name the turn of a loop outside of which a tile is not used: turns.py."""
+    """counts x tiles of [P, ...]; indexed by numbers first. A tile is made, and filled, once it is used. turns: indices
+    that name the turn of a loop outside of which a tile is not used: turns.py."""
 
     fill: Number | None = None  # what nl.full puts into all of them
 
     def __init__(self, counts: Sequence[int], shape: Sequence[int], dtype: DType, buffer: Any, name: str,
-                 turns: int = 0) -> None:
+                 turns: Sequence[int] = ()) -> None:
         self.counts, self.inner, self.dtype, self.buffer = tuple(counts), tuple(shape), dtype, buffer
         self.shape = self.counts + self.inner
         self.ndim = len(self.shape)
         self.name = name
         self.held: dict[tuple[int, ...], NkiTensor] = {}
-        self.turns = turns
+        self.turn_of = _chosen(turns)
         self.turn: tuple[int, ...] = ()
         self.over: set[tuple[int, ...]] = set()
 
@@ -40,12 +41,15 @@ class Blocks:
 
     def tile(self, place: tuple[int, ...]) -> NkiTensor:
         """The tile of this number."""
+        there = self.held.get(place)
+        if there is not None:  # of this turn: others are not held
+            return there
         for p, n in zip(place, self.counts):
             if not -n <= p < n:
                 raise IndexError(f"tile {p} of an axis of {n} tiles of '{self.name or 'tile'}' {list(self.shape)}")
         given, place = place, tuple(p % n for p, n in zip(place, self.counts))
-        if place[:self.turns] != self.turn:
-            self._begin(place[:self.turns], given[:self.turns])
+        if self.turn_of(place) != self.turn:
+            self._begin(self.turn_of(place), self.turn_of(given))
         if place not in self.held:
             address = tiles.placed(self.buffer, place, self.inner, self.dtype)
             name = f"{self.name or 'tile'}[{', '.join(map(str, place))}]"
@@ -61,7 +65,7 @@ class Blocks:
         """The turn before is over; tiles that somebody else has stay. Turns that are counted from the end may be those
         that are counted from the beginning later: then none is over."""
         if not self.over and min(given) < 0:
-            self.turns, self.turn = 0, ()
+            self.turn_of, self.turn = _chosen(()), ()
             return
         if turn in self.over:
             raise _core.Error(f"turn {list(turn)} of '{self.name or 'tile'}' {list(self.shape)} comes twice")
@@ -79,6 +83,13 @@ class Blocks:
         return _Reshaped(self, [int(s) for s in sizes[:counts]], [int(s) for s in sizes[counts:]])
 
     def _split(self, key: Any) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+        axes = len(self.counts)
+        if type(key) is tuple and len(key) >= axes:
+            for number in key[:axes]:
+                if type(number) is not int:
+                    break
+            else:
+                return key[:axes], key[axes:]
         items = list(key) if isinstance(key, tuple) else [key]
         front = items[:len(self.counts)]
         if len(front) < len(self.counts):
@@ -101,6 +112,14 @@ class Blocks:
         place, rest = self._split(key)
         tile = self.tile(place)
         assign(tile, rest if rest else (slice(None),) * tile.ndim, value, named)
+
+
+def _chosen(axes: Sequence[int]) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
+    """What takes the numbers of these axes from a place."""
+    if len(axes) > 1:
+        return operator.itemgetter(*axes)
+    first = axes[0] if axes else 0
+    return lambda place: place[first:first + len(axes)]
 
 
 class _Reshaped(Blocks):

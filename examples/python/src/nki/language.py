@@ -96,7 +96,7 @@ def ndarray(shape: _Shape, dtype: _Format, buffer: Any = sbuf, name: str = "", a
     blocks = next((n for n, s in enumerate(shape) if type(s) is par_dim), 0)
     if blocks and _memories.space_of(buffer) != _memories.HBM:
         return _Blocks([int(s) for s in shape[:blocks]], [int(s) for s in shape[blocks:]], _dtypes.of(dtype), buffer,
-                       name, _turns.here())
+                       name, _turns.here(blocks))
     return _tiles.new(shape, dtype, buffer, name, address)
 
 

@@ -23,6 +23,7 @@ _EVERYTHING = {"eval", "exec", "locals", "vars"}  # what may use names that the 
 _LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.GeneratorExp, ast.ListComp, ast.SetComp,
           ast.DictComp)  # what runs at another time, or in turns of its own
 _Loops = tuple[ast.AST, ...]
+_Axes = tuple[int, ...]
 _Place = tuple[int, int]  # line and column
 
 
@@ -126,26 +127,38 @@ def _target(loop: ast.AST) -> str:
 def _variable(loop: ast.AST, names: _Names) -> str:
     """What a loop over a range calls its turns; "": they may come twice, or the name means something else too."""
     ranges = isinstance(loop, ast.For) and _called(loop.iter) in _RANGES and not _own(loop.iter, names)
-    return _target(loop) if ranges and _target(loop) not in names.stored else ""
+    return _target(loop) if ranges and not _descends(loop) and _target(loop) not in names.stored else ""
 
 
-def _turns(names: _Names, made_in: _Loops, uses: Sequence[_Use]) -> int:
-    """How many of the first indices are the variables of the outermost loops between the block tensor and each use."""
-    most = 0
+def _descends(loop: ast.AST) -> bool:
+    """3, 2, 1, 0, -1: the last may be the first tile again, counted from the end. (Ascending ranges begin with those
+    that are: blocks.py sees it.)"""
+    steps = loop.iter.args[2:] if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else []
+    return any(isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub) for step in steps)
+
+
+def _turns(names: _Names, made_in: _Loops, uses: Sequence[_Use]) -> list[_Axes]:
+    """Where each use has the variables of the outermost loops between the block tensor and all of them: of one loop, of
+    two, ..."""
+    found: list[_Axes] = []
     for count in range(1, min(len(use.loops) for use in uses) - len(made_in) + 1):
         loops = uses[0].loops[:len(made_in) + count]
         variables = [_variable(loop, names) for loop in loops[len(made_in):]]
         if "" in variables or len(set(variables)) < count:
             break
-        order = _named(uses[0], count)
-        if set(order) == set(variables) and all(use.loops[:len(loops)] == loops and _named(use, count) == order
-                                                for use in uses):
-            most = count
-    return most
+        axes = _axes(uses[0], variables)
+        if axes and all(use.loops[:len(loops)] == loops and _axes(use, variables) == axes for use in uses):
+            found.append(axes)
+    return found
 
 
-def _named(use: _Use, count: int) -> list[str]:
-    return [i.id for i in use.indices[:count] if isinstance(i, ast.Name)]
+def _axes(use: _Use, variables: Sequence[str]) -> _Axes:
+    """The indices that are these variables alone; none where one of them is missing, or the text hides how many there
+    are."""
+    if any(isinstance(i, ast.Starred) for i in use.indices):
+        return ()
+    named = [i.id if isinstance(i, ast.Name) else "" for i in use.indices]
+    return tuple(map(named.index, variables)) if set(variables) <= set(named) else ()
 
 
 def _end(node: ast.stmt) -> _Place:
@@ -158,7 +171,7 @@ def _lasts(text: ast.AST) -> dict[ast.stmt, ast.stmt]:
     return {one: part[-1] for part in lists for one in part if isinstance(one, ast.stmt)}
 
 
-def _found(text: ast.AST, names: _Names) -> Iterator[tuple[ast.Assign, int]]:
+def _found(text: ast.AST, names: _Names) -> Iterator[tuple[ast.Assign, list[_Axes]]]:
     """In a loop a block tensor has to be made anew in each turn that uses it: uses are in statements behind."""
     last = _lasts(text)
     for name, (node, loops) in names.made.items():
@@ -194,9 +207,9 @@ _FUTURE = 0x1000000  # from __future__ import annotations
 
 
 @functools.lru_cache(maxsize=1024)
-def _of(code: CodeType, file: str) -> dict[int, int]:
-    """By line: of a block tensor that is made there the number of indices that its turns are. file: the code's, which
-    equal codes need not share."""
+def _of(code: CodeType, file: str) -> dict[int, list[_Axes]]:
+    """By line: of a block tensor that is made there the indices that its turns may be. file: the code's, which equal
+    codes need not share."""
     text = _text(code)
     if text is None:
         return {}
@@ -208,7 +221,7 @@ def _of(code: CodeType, file: str) -> dict[int, int]:
     if not _EVERYTHING.isdisjoint(names.uses):
         return {}
     makers = [call.lineno for call in ast.walk(text) if isinstance(call, ast.Call) and _called(call) in _MAKERS]
-    found: dict[int, int] = {}
+    found: dict[int, list[_Axes]] = {}
     for node, turns in _found(text, names):
         lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
         if sum(line in lines for line in makers) == 1:
@@ -216,7 +229,9 @@ def _of(code: CodeType, file: str) -> dict[int, int]:
     return found
 
 
-def here() -> int:
-    """Of the block tensor that the kernel makes now: how many of its first indices name the turn that it is used in."""
+def here(axes: int) -> _Axes:
+    """Of the block tensor that the kernel makes now, with so many axes of tiles: those that name the turn that a tile is
+    used in."""
     frame = of_kernel()
-    return 0 if frame is None else _of(frame.f_code, frame.f_code.co_filename).get(frame.f_lineno, 0)
+    known = [] if frame is None else _of(frame.f_code, frame.f_code.co_filename).get(frame.f_lineno, [])
+    return next((turns for turns in reversed(known) if max(turns) < axes), ())
