@@ -126,7 +126,7 @@ static int tile_goes(owner *o)
     self->owners[o->space][o->slot] = NULL;
     if (self->placed[o->space]) self->placed[o->space][o->slot] = false;
     outside_add(o);
-    self->shuffled = self->shuffled || o->life.last == self->step;
+    if (o->life.last == self->step) self->shuffled |= 1u << o->space;
     return 0;
 }
 
@@ -157,7 +157,7 @@ static bool has_room(const trni_memory *m, const trn_core_tile_args *a, int64_t 
     return slot_is_free(m) && trni_memory_place(m, &ask) >= 0;
 }
 
-/* Others go until there is room; in the end those of the same call, which come back packed. 0, or -1 and a sentence. */
+/* Others go until there is room; in the end those of the same call, which come back. 0, or -1 and a sentence. */
 static int make_room(core_object *self, int space, const trni_memory_request *ask)
 {
     const trni_memory *m = &self->core->memory[space];
@@ -365,6 +365,7 @@ static int tile_returns(owner *o)
     trni_memory *m = memory_of_tile(o);
     const trni_rect was = o->was.at;
     const trni_memory_request ask = { o->name, (int)was.p, (int)rows_of(&was), was.b_end - was.b, o->was.anything };
+    const bool rotates = m->rotates;
     trn_error error = { TRN_OK, "" };
     int slot;
     if (o->lost)
@@ -372,8 +373,12 @@ static int tile_returns(owner *o)
                    "'%s' had to go for others, and of such tiles %lld MiB are kept; use it earlier, or less at a time",
                    o->name, (long long)(aside_most(self) >> 20)),
                -1;
-    if (make_room(self, o->space, &ask)) return -1;
-    if (trni_memory_take(m, &ask, &slot, &error)) return refuse("%s", error.text), -1;
+    m->rotates = rotates && !self->packs;
+    const int room = make_room(self, o->space, &ask);
+    const trn_status taken = room ? TRN_OK : trni_memory_take(m, &ask, &slot, &error);
+    m->rotates = rotates;
+    if (room) return -1;
+    if (taken) return refuse("%s", error.text), -1;
     trni_allocation *t = &m->tile[slot];
     const int64_t moved = t->at.b - was.b;
     t->serial = o->serial;
@@ -397,6 +402,7 @@ static int tile_returns(owner *o)
 static int tile_here(owner *o)
 {
     if (!o->tile) return 0;
+    if (o->zeros) o->core->unfilled = o;
     o->life.last = o->core->step;
     if (!o->life.first) o->life.first = o->life.last;
     return o->outside ? tile_returns(o) : 0;
@@ -406,19 +412,57 @@ static int tile_here(owner *o)
 static void use_begins(core_object *self)
 {
     self->step++;
-    self->shuffled = false;
+    self->shuffled = 0;
+    self->packs = false;
+    self->unfilled = NULL;
 }
 
-/* After that: did one have to go for another? Then the call looks again, as those that came back lie packed now; the
- * second time (again) they do not fit. 1: again, 0: all are there, -1 and a sentence. */
-static int use_settles(core_object *self, bool again)
+/* Where one had to go for another all that the call has looked up go, and come back one behind the other: there may
+ * have been room for them, but not in a row. */
+static int tiles_pack(core_object *self)
 {
+    const unsigned spaces = self->shuffled;
+    for (int space = 0; space < 2; space++) {
+        const trni_memory *m = &self->core->memory[space];
+        for (int i = 0; spaces >> space & 1 && i < m->tiles; i++) {
+            owner *o = self->owners[space] ? self->owners[space][i] : NULL;
+            if (!o || !m->tile[i].live || o->placed || o->pinned || o->life.last != self->step) continue;
+            if (tile_goes(o)) return -1;
+        }
+    }
+    self->shuffled = 0;
+    self->packs = true;
+    return 0;
+}
+
+static PyObject *zeros_fill; /* tiles.py's: fill(view, 0) */
+
+/* A tile that is read, or written in part, has its zeros now: an instruction of its own. */
+static int tile_fill(owner *o)
+{
+    PyObject *dtype = o->zeros, *view = tensor_new(o, &o->whole, dtype);
+    o->zeros = NULL;
+    PyObject *done = view ? PyObject_CallFunction(zeros_fill, "Oi", view, 0) : NULL;
+    Py_XDECREF(view);
+    Py_XDECREF(done);
+    Py_DECREF(dtype);
+    return done ? 0 : -1;
+}
+
+/* After that: has one no zeros yet, or did one have to go for another? Then the call looks again, and packs them; the
+ * second time they do not fit. 1: again, 0: all are there, -1 and a sentence. */
+static int use_settles(core_object *self, int *turns)
+{
+    if (self->unfilled) {
+        const int status = tile_fill(self->unfilled);
+        use_begins(self);
+        return status ? status : 1;
+    }
     if (!self->shuffled) return 0;
-    if (again)
-        for (int space = 0; space < 2; space++)
-            if (aside_fits(self, space)) return -1;
-    self->shuffled = false;
-    if (!again) return 1;
+    if ((*turns)++ == 0) return tiles_pack(self) ? -1 : 1;
+    for (int space = 0; space < 2; space++)
+        if (aside_fits(self, space)) return -1;
+    self->shuffled = 0;
     return refuse("there is no room for all operands of one instruction at the same time"), -1;
 }
 
@@ -426,10 +470,10 @@ static int use_settles(core_object *self, bool again)
 static int tiles_here(core_object *self, PyObject *const *view, Py_ssize_t count)
 {
     use_begins(self);
-    for (int turn = 0, more = 1; more; turn++) {
+    for (int turns = 0, more = 1; more;) {
         for (Py_ssize_t i = 0; i < count; i++)
             if (PyObject_TypeCheck(view[i], &tensor_type) && tile_here(((tensor *)view[i])->owner)) return -1;
-        more = use_settles(self, turn > 0);
+        more = use_settles(self, &turns);
         if (more < 0) return -1;
     }
     return 0;

@@ -12,6 +12,7 @@
 #include <trnmath/trnmath.h>
 
 #include "aside.h"
+#include "host.h"
 #include "instruction.h"
 #include "many.h"
 #include "memory.h"
@@ -307,6 +308,15 @@ static PyObject *register_class(PyObject *self, PyObject *type)
     Py_RETURN_NONE;
 }
 
+/* fills(function): function(view, 0) fills a tile. */
+static PyObject *set_fills(PyObject *self, PyObject *function)
+{
+    (void)self;
+    Py_INCREF(function);
+    Py_XSETREF(zeros_fill, function);
+    Py_RETURN_NONE;
+}
+
 /* inside(tuple of strings): how the names of the files begin that are no kernel's. */
 static PyObject *set_inside(PyObject *self, PyObject *prefixes)
 {
@@ -321,6 +331,7 @@ static PyMethodDef functions[] = {
     { "register", register_class, METH_O, "the class that views are made of" },
     { "decode", decode, METH_VARARGS, "codes as float32" },
     { "encode", encode, METH_VARARGS, "float32 as codes, rounded to nearest even" },
+    { "fills", set_fills, METH_O, "what fills a tile with zeros" },
     { "inside", set_inside, METH_O, "which files are no kernel's" },
     { "alu", alu_number, METH_O, "an operator's number" },
     { "act", act_number, METH_O, "a function's number" },
@@ -333,7 +344,7 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__core(void)
 {
-    PyTypeObject *const types[] = { &core_type, &cores_type, &owner_type, &tensor_type, &instruction_type };
+    PyTypeObject *const types[] = { &core_type, &cores_type, &host_type, &owner_type, &tensor_type, &instruction_type };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (PyType_Ready(types[i])) return NULL;
     PyObject *m = PyModule_Create(&module);

@@ -35,6 +35,12 @@ static bool grid_is_even(const Py_buffer *b, const grid_index *g, int axis, cons
 {
     if (axis == b->ndim) return grid_number(at) == expected;
     const int64_t step = g->step[b->ndim - 1 - axis];
+    if (axis == b->ndim - 1) {
+        int64_t other = 0;
+        for (Py_ssize_t i = 0; i < b->shape[axis]; i++)
+            other |= grid_number(at + i * b->strides[axis]) ^ (expected + i * step);
+        return !other;
+    }
     for (Py_ssize_t i = 0; i < b->shape[axis]; i++)
         if (!grid_is_even(b, g, axis + 1, at + i * b->strides[axis], expected + i * step)) return false;
     return true;

@@ -372,9 +372,9 @@ static core_object *instruction_fill(const instruction *self, PyObject *const *g
         return (core_object *)refuse("%s: a core, then its arguments by position", self->row->name);
     core_object *core = (core_object *)given[0];
     use_begins(core);
-    for (int turn = 0, more = 1; more; turn++) {
+    for (int turns = 0, more = 1; more;) {
         if (fields_put(self, given, count, args, room)) return NULL;
-        more = use_settles(core, turn > 0);
+        more = use_settles(core, &turns);
         if (more < 0) return NULL;
     }
     return core;

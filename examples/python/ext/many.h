@@ -406,9 +406,9 @@ static PyObject *core_collective(core_object *self, PyObject *args)
     const char *name;
     memset(&a, 0, sizeof a);
     use_begins(self);
-    for (int turn = 0, again = 1; again; turn++) {
+    for (int turns = 0, again = 1; again;) {
         if (collective_fill(args, &a, &room, &name)) return NULL;
-        again = use_settles(self, turn > 0);
+        again = use_settles(self, &turns);
         if (again < 0) return NULL;
     }
     if (!self->rank) Py_RETURN_NOTIMPLEMENTED;

@@ -10,9 +10,9 @@
 
 #include "aside.h"
 #include "hbm.h"
+#include "host.h"
 #include "objects.h"
 #include "path.h"
-#include "pool.h"
 
 /* ---- Core ---- */
 
@@ -152,6 +152,7 @@ static void owner_free(owner *self)
 static void owner_dealloc(owner *self)
 {
     if (self->tile && self->core) owner_free(self);
+    Py_XDECREF(self->zeros);
     free(self->touched);
     hbm_state_drop(self->state);
     Py_XDECREF(self->memory);
@@ -231,16 +232,17 @@ static int64_t partition_bytes(const trn_core_tile_args *a)
     return bytes;
 }
 
-/* tile(name, space, format, shape, dtype, start_partition=0, byte=-1, no_poison=False): byte >= 0: where in each
- * partition it begins. */
+/* tile(name, space, format, shape, dtype, start_partition=0, byte=-1, no_poison=False, later=False): byte >= 0: where
+ * in each partition it begins; later: it gets memory when it is used. */
 static PyObject *core_tile(core_object *self, PyObject *args)
 {
     const char *name;
-    int space, format, start = 0, no_poison = 0;
+    int space, format, start = 0, no_poison = 0, later = 0;
     long long byte = -1;
     PyObject *shape, *dtype;
     trn_core_tile_args a;
-    if (!PyArg_ParseTuple(args, "ziiOO|iLp", &name, &space, &format, &shape, &dtype, &start, &byte, &no_poison))
+    if (!PyArg_ParseTuple(args, "ziiOO|iLpp", &name, &space, &format, &shape, &dtype, &start, &byte, &no_poison,
+                          &later))
         return NULL;
     memset(&a, 0, sizeof a);
     a.space = (trn_space)space;
@@ -264,7 +266,7 @@ static PyObject *core_tile(core_object *self, PyObject *args)
         o->placed = self->placed[space] != NULL;
         self->core->memory[space].place = byte + 1;
     }
-    const bool waits = takes && !o->placed && !has_room(&self->core->memory[space], &a, partition_bytes(&a));
+    const bool waits = takes && !o->placed && (later || !has_room(&self->core->memory[space], &a, partition_bytes(&a)));
     o->whole = waits ? trni_tile_view(&self->core->memory[space], &a) : trn_core_tile(self->core, &a);
     if (legal) self->core->memory[space].place = 0;
     if (failed(self)) {
@@ -286,48 +288,10 @@ static PyObject *core_tile(core_object *self, PyObject *args)
     return made;
 }
 
-static void memory_free(PyObject *capsule)
-{
-    pool_give(PyCapsule_GetPointer(capsule, "nki.memory"), (size_t)(uintptr_t)PyCapsule_GetContext(capsule));
-}
-
-/* With anything in it. */
-static PyObject *memory_raw(int64_t bytes, void **data)
-{
-    const size_t size = bytes > 0 ? (size_t)bytes : 1;
-    *data = pool_take(size);
-    PyObject *made = *data ? PyCapsule_New(*data, "nki.memory", memory_free) : PyErr_NoMemory();
-    if (made) PyCapsule_SetContext(made, (void *)(uintptr_t)size);
-    if (!made) pool_give(*data, size);
-    return made;
-}
-
-/* Full of ones: NaN in every format of floats, so that what nobody has written shows. Without poison full of zeros. */
-static PyObject *memory_new(int64_t bytes, bool poison)
-{
-    void *data;
-    PyObject *made = memory_raw(bytes, &data);
-    if (made && bytes > 0) memset(data, poison ? 0xff : 0, (size_t)bytes);
-    return made;
-}
-
-/* With what a buffer holds. */
-static PyObject *memory_of(PyObject *buffer, int64_t bytes)
-{
-    Py_buffer b;
-    void *data;
-    if (PyObject_GetBuffer(buffer, &b, PyBUF_SIMPLE)) return NULL;
-    PyObject *made = b.len == bytes ? memory_raw(bytes, &data)
-                                    : refuse("the buffer has %zd bytes, the shape needs %lld", b.len, (long long)bytes);
-    if (made && bytes > 0) memcpy(data, b.buf, (size_t)bytes);
-    PyBuffer_Release(&b);
-    return made;
-}
-
 static int memory_data(owner *o, int64_t bytes, void **data)
 {
-    if (PyCapsule_CheckExact(o->memory)) {
-        *data = PyCapsule_GetPointer(o->memory, "nki.memory");
+    if (Py_IS_TYPE(o->memory, &host_type)) {
+        *data = ((host_memory *)o->memory)->data;
         return 0;
     }
     const Py_buffer *view = PyMemoryView_GET_BUFFER(o->memory);
@@ -395,8 +359,8 @@ static PyObject *core_hbm(core_object *self, PyObject *args)
     explicit_strides(&t);
     int64_t bytes = (int64_t)trn_format_bytes((trn_format)format);
     for (int i = 0; i < rank; i++) bytes *= size[i];
-    o->memory = buffer == Py_None ? memory_new(bytes, poison)
-                : own             ? memory_of(buffer, bytes)
+    o->memory = buffer == Py_None ? host_new(bytes, poison)
+                : own             ? host_of(buffer, bytes)
                                   : PyMemoryView_FromObject(buffer);
     if (!o->memory || memory_data(o, bytes, &t.data)) {
         Py_DECREF(o);

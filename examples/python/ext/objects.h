@@ -60,11 +60,13 @@ typedef struct core_object {
     int program, programs;    /* of how many that share HBM; 0: it is alone */
     bool apart;               /* they run one after the other */
     core_lets lets;
-    place now;      /* the kernel's line that an instruction comes from */
-    path *path;     /* null: nothing has run */
-    uint64_t step;  /* calls so far that use tiles: program order */
-    aside aside[2]; /* of SBUF and PSUM */
-    bool shuffled;  /* a tile went that the call has looked up */
+    place now;              /* the kernel's line that an instruction comes from */
+    path *path;             /* null: nothing has run */
+    uint64_t step;          /* calls so far that use tiles: program order */
+    aside aside[2];         /* of SBUF and PSUM */
+    unsigned shuffled;      /* bits of spaces: a tile went that the call has looked up */
+    bool packs;             /* the call looks again, and its tiles come back one behind the other */
+    struct owner *unfilled; /* one that the call has looked up, whose zeros are not there yet */
 } core_object;
 
 /* Memory that views look into. */
@@ -76,7 +78,7 @@ typedef struct owner {
     int slot;          /* of a tile that has memory, else -1 */
     uint64_t serial;
     hbm_state *state; /* of a tensor in HBM */
-    PyObject *memory; /* of a tensor in HBM: a capsule or a memoryview */
+    PyObject *memory; /* of a tensor in HBM: a Memory or a memoryview */
     struct box {
         int64_t p, p_end, b, b_end;
     } * touched; /* by products: partitions x bytes */
@@ -85,6 +87,7 @@ typedef struct owner {
     struct tensor *views;
     place made;
     life life;
+    PyObject *zeros;            /* its dtype: it is full of zeros, which nobody has written yet */
     bool copied;                /* of places that no view has: who writes it writes them not */
     bool outside, lost, pinned; /* outside: it has no memory now; lost: nor numbers; pinned: to its address */
     trni_allocation was;        /* outside: what it was */

@@ -99,16 +99,43 @@ static bool numbers_at(const char *bytes, uint64_t bits)
     return false;
 }
 
+/* zeros(): a new tile is full of zeros, which are written when something else than a product of all of it uses it.
+ * False: they have to be written now, as the kernel has placed the tile, where others may lie, too. */
+static PyObject *tensor_zeros(tensor *self, PyObject *unused)
+{
+    (void)unused;
+    if (self->owner->placed) Py_RETURN_FALSE;
+    Py_INCREF(self->dtype);
+    Py_XSETREF(self->owner->zeros, self->dtype);
+    Py_RETURN_TRUE;
+}
+
+/* overwritten(): a product writes all of this view and reads nothing of it. Had it zeros that nobody has written? */
+static PyObject *tensor_overwritten(tensor *self, PyObject *unused)
+{
+    (void)unused;
+    const trn_tensor *whole = &self->owner->whole;
+    if (!self->owner->zeros || self->t.data != whole->data || self->t.format != whole->format ||
+        trn_tensor_elements(self->t) != trn_tensor_elements(*whole))
+        Py_RETURN_FALSE;
+    Py_CLEAR(self->owner->zeros);
+    Py_RETURN_TRUE;
+}
+
 /* What a product that adds would find. From Trainium3 on a core keeps no bits of who wrote, and boxes tell. */
 static PyObject *tensor_sums(tensor *self, PyObject *unused)
 {
     (void)unused;
+    if (self->owner->zeros) return PyLong_FromLong(memory_of_tile(self->owner)->poison ? SUMS_ZEROS : SUMS_NOTHING);
     if (tile_seen(self)) return NULL;
     const bool products = touched(self);
     const trni_memory *m = cells_of(self);
     if (!m) return PyLong_FromLong(products ? SUMS_PRODUCTS : SUMS_NOTHING);
     const trni_cells *c = self->owner->core->core->cells;
     long found = products && !m->by_matmul ? SUMS_PRODUCTS : 0;
+    int64_t partition, byte;
+    if (m->by_matmul && !trni_cells_missing(c, m, m->by_matmul, &partition, &byte))
+        return PyLong_FromLong(SUMS_PRODUCTS);
     for (int64_t p = c->at.p; p < c->at.p_end; p++)
         for (int64_t w = 0; c->partition[p] && w < c->words; w++) {
             const int64_t at = p * m->pitch / 64 + c->word + w;

@@ -9,6 +9,7 @@
 
 #include "aside.h"
 #include "grids.h"
+#include "host.h"
 #include "objects.h"
 #include "psum.h"
 
@@ -398,6 +399,29 @@ static PyObject *tensor_into(tensor *self, PyObject *buffer)
     Py_RETURN_NONE;
 }
 
+/* Do the elements follow each other, as in a new array? */
+static bool is_packed(const trn_tensor *t)
+{
+    int64_t step = 1;
+    for (int i = t->rank - 1; i >= 0; step *= t->shape[i--])
+        if (t->shape[i] != 1 && t->stride[i] != step) return false;
+    return true;
+}
+
+/* hand(): the memory of a tensor in HBM of its own, of which this view is all, for a caller who gets it as the result;
+ * None: it is another's, was given before, or lies in another order. */
+static PyObject *tensor_hand(tensor *self, PyObject *unused)
+{
+    (void)unused;
+    host_memory *memory = (host_memory *)self->owner->memory;
+    if (!memory || !Py_IS_TYPE(memory, &host_type) || memory->handed || !is_packed(&self->t)) Py_RETURN_NONE;
+    const int64_t bytes = trn_tensor_elements(self->t) * (int64_t)trn_format_bytes(self->t.format);
+    if (!bytes || (size_t)bytes != memory->bytes || self->t.data != memory->data) Py_RETURN_NONE;
+    memory->handed = true;
+    Py_INCREF(memory);
+    return (PyObject *)memory;
+}
+
 static PyObject *tensor_dtype(tensor *self, void *unused)
 {
     (void)unused;
@@ -492,9 +516,12 @@ static PyMethodDef tensor_methods[] = {
     { "sums", (PyCFunction)tensor_sums, METH_NOARGS,
       "what is there for a product to add to: bits 1 products, "
       "2 zeros, 4 other numbers, 8 nothing" },
+    { "zeros", (PyCFunction)tensor_zeros, METH_NOARGS, "a new tile is full of zeros" },
+    { "overwritten", (PyCFunction)tensor_overwritten, METH_NOARGS, "a product writes all of this and reads nothing" },
     { "begin_sums", (PyCFunction)tensor_begin_sums, METH_NOARGS, "what no product has written of it begins at zero" },
     { "frombytes", (PyCFunction)tensor_frombytes, METH_O, "filled by the host" },
     { "tobytes", (PyCFunction)tensor_tobytes, METH_NOARGS, "the codes, packed" },
+    { "hand", (PyCFunction)tensor_hand, METH_NOARGS, "its memory, for the caller of a kernel" },
     { "into", (PyCFunction)tensor_into, METH_O, "the codes, packed, into a buffer" },
     { NULL, NULL, 0, NULL },
 };

@@ -631,6 +631,64 @@ class Pair(nl.NKIObject):
     scale: float
 
 
+class Results(unittest.TestCase):
+    """An array that a kernel returns is the caller's, and no other's, though it may be the memory of the tensor."""
+
+    @staticmethod
+    def doubled(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.multiply(nl.load(x), 2.0))
+        return out
+
+    def test_whose(self):
+        x = np.arange(128 * 64, dtype=np.float32).reshape(128, 64)
+        run = nki.simulate(self.doubled)
+        first = run(x)
+        second = run(x)
+        second[:] = 7
+        np.testing.assert_array_equal(first, 2 * x)
+        self.assertTrue(first.flags.writeable and first.flags.c_contiguous)
+        del run
+        gc.collect()
+        again = [nki.simulate(self.doubled)(x) for _ in range(40)]
+        np.testing.assert_array_equal(first, 2 * x)
+        self.assertTrue((second == 7).all())
+        first[:] = 3
+        self.assertTrue(all(np.array_equal(one, 2 * x) for one in again))
+
+    def test_returned_twice_and_in_part(self):
+        kept = []
+
+        def several(x):
+            out = self.doubled(x)
+            kept.append(out)
+            return {"one": out, "list": [out, out[:, ::2], out[32:64], out.reshape((64, 128))], "given": x}
+
+        x = np.arange(128 * 64, dtype=np.float32).reshape(128, 64)
+        got = nki.simulate(several)(x)
+        all_of_it = [got["one"], *got["list"], got["given"]]
+        want = [2 * x, 2 * x, 2 * x[:, ::2], 2 * x[32:64], (2 * x).reshape(64, 128), x]
+        for one in range(len(all_of_it)):
+            all_of_it[one][:] = -1
+            for n in range(one + 1, len(want)):
+                np.testing.assert_array_equal(all_of_it[n], want[n])
+        np.testing.assert_array_equal(x, np.arange(128 * 64, dtype=np.float32).reshape(128, 64))
+
+    def test_large_ones_are_not_copied(self):
+        """4 MiB and more, of all formats; as many bytes as the result more, and not twice as many."""
+        x = np.ones((2048, 1024), np.float32)
+        for dtype in (np.float32, np.int32, np.uint8):
+            got = nki.simulate(lambda v: self.stored(v))(x.astype(dtype))
+            self.assertEqual(type(got.base.base if got.base.base is not None else got.base).__name__, "Memory")
+            self.assertTrue((got == 1).all())
+
+    @staticmethod
+    def stored(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=out, src=x)
+        return out
+
+
 class Calls(unittest.TestCase):
     def test_what_goes_in_and_comes_out(self):
         @nki.jit

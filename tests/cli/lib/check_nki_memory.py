@@ -215,6 +215,17 @@ def swapped(n):
     return out
 
 
+def between(width, other):
+    """Three tiles of an instruction, beside two that are no longer used but were there first."""
+    out = nl.ndarray((128, 64), nl.float32, nl.shared_hbm)
+    before = nl.full((128, width), 2.0, nl.float32)
+    x = nl.negative(before)
+    beside = nl.full((128, other), 1.0, nl.float32)
+    nisa.dma_copy(out, nl.add(x, nl.multiply(x, x))[:, :64])
+    del beside
+    return out
+
+
 class Tiles(unittest.TestCase):
     def test_holes(self):
         """Operands of one instruction move together where holes are too small; 74 KiB each leave 2 KiB."""
@@ -225,6 +236,15 @@ class Tiles(unittest.TestCase):
 
     def test_operands_move_together(self):
         self.assertTrue((nki.simulate(in_the_holes)() == 8).all())
+
+    def test_results_lie_in_a_row(self):
+        """Results that get memory when they are used; three of 74 KiB leave 2 KiB."""
+        for generation, room in ((1, 192), (2, 224), (3, 256)):
+            for width in range(11000, 1024 * room // 12 - 700, 1500):
+                for other in (64, 4096, 12000, 16000, 20000):
+                    got = nki.simulate(between, generation=generation)(width, other)
+                    self.assertTrue((got == 2).all(), (generation, width, other))
+        refused(self, lambda: nki.simulate(between)(19200, 64), "what lives at the same time does not fit")
 
     def test_no_time_is_won_outside(self):
         times = []

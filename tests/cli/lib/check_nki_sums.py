@@ -5,6 +5,7 @@ return nothing leave in their arguments.
 SPDX-License-Identifier: MIT
 """
 import array
+import re
 import sys
 import types
 import unittest
@@ -14,10 +15,12 @@ from unittest import mock
 import numpy as np
 
 import neuronxcc.nki as older
+import neuronxcc.nki.compiler as compiler
 import neuronxcc.nki.language as ol
 import nki
 import nki.isa as nisa
 import nki.language as nl
+from nki import tiles
 
 RANDOM = np.random.default_rng(5)
 X = RANDOM.integers(1, 4, (64, 64)).astype(np.float32)
@@ -169,6 +172,115 @@ class Sums(unittest.TestCase):
             ol.store(out, total)
             return out
         np.testing.assert_array_equal(older.simulate_kernel(older.jit(kernel), X), 1.5 * (X.T @ X))
+
+
+# ---- zeros in PSUM, which are written when something asks for them ----
+
+def at(byte):
+    return compiler.psum.alloc(lambda block, partitions, bytes_of_each: (byte // 2048, 0))
+
+
+def zeros(shape=(64, 64), value=0, buffer=nl.psum):
+    return nl.full(shape, value, nl.float32, buffer=buffer)
+
+
+def negative_zeros(x):
+    return stored(zeros(value=-0.0)), stored(zeros((2, nl.par_dim(64), 64), value=np.float32(-0.0))[1])
+
+
+def placed_below(x):
+    """Two names of one place: the later write is what is there."""
+    a, b = zeros(buffer=at(0)), nl.ndarray((64, 64), nl.float32, buffer=at(0))
+    nisa.memset(b, 3.0)
+    return stored(a)
+
+
+def placed_above(x):
+    b = nl.ndarray((64, 64), nl.float32, buffer=at(0))
+    nisa.memset(b, 3.0)
+    a = zeros(buffer=at(0))
+    return stored(b), stored(a)
+
+
+def a_call_that_fails(x):
+    total, tile = zeros(), nl.load(x)
+    try:
+        nisa.nc_matmul(total, tile, tile, tile_position="ab")
+    except TypeError:
+        pass
+    return stored(total)
+
+
+def in_part(accumulate, is_transpose=False):
+    def kernel(x):
+        total, tile = zeros((64, 192)), nl.load(x)
+        eye = nl.load(nl.shared_constant(np.eye(64, dtype=np.float32)))
+        nisa.nc_matmul(total[:, 64:128], tile, eye, is_transpose=is_transpose, accumulate=accumulate)
+        return stored(total)
+    return kernel
+
+
+def all_of_it(dst, times=2, accumulate=None):
+    def kernel(x):
+        total, tile = zeros(), nl.load(x)
+        for _ in range(times):
+            nisa.nc_matmul(dst(total), tile, tile, accumulate=accumulate)
+        return stored(total)
+    return kernel
+
+
+def added(x):
+    total, tile = zeros((64, 128)), nl.load(x)
+    total[:, 32:96] += nl.matmul(tile, tile)
+    total[:, 32:96] += nl.matmul(tile, tile)
+    return stored(total), stored(nl.add(total, zeros((64, 128))))
+
+
+def returned(x):
+    return zeros()
+
+
+class Zeros(unittest.TestCase):
+    KERNELS = [negative_zeros, placed_below, placed_above, a_call_that_fails, added, returned, in_part(False, True),
+               *(in_part(accumulate) for accumulate in (None, True, False)),
+               *(all_of_it(lambda t: t, 2, accumulate) for accumulate in (None, True, False)),
+               all_of_it(lambda t: t, 0), all_of_it(lambda t: t.reshape((64, 4, 16))),
+               all_of_it(lambda t: t.view(nl.int32).view(nl.float32))]
+
+    @staticmethod
+    def outcome(kernel, options):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                got = nki.simulate(kernel, **options)(X)
+            except nki.Error as refusal:
+                return re.sub(r"instruction \d+", "", str(refusal))
+        return [one.tobytes() for one in (got if isinstance(got, tuple) else (got,))]
+
+    def test_as_if_written_at_once(self):
+        options = [{"generation": 1}, {"generation": 2}, {"generation": 3}, {"no_poison": True}, {"trace": True}]
+        numbers = 0
+        for kernel in self.KERNELS:
+            for option in options:
+                got = self.outcome(kernel, option)
+                with mock.patch.object(tiles, "fill", nisa.memset):
+                    self.assertTrue(got == self.outcome(kernel, option), (kernel, option))  # too long to print
+                numbers += isinstance(got, list)
+        self.assertGreater(numbers, 60)
+        self.assertTrue((nki.simulate(placed_below)(X) == 3).all() and (nki.simulate(placed_above)(X)[0] == 0).all())
+        self.assertTrue(np.signbit(nki.simulate(negative_zeros)(X)[1]).all())
+
+    def test_more_columns_than_products(self):
+        """Of a moving tile of several axes, as of one of two."""
+        def kernel(x, columns, width):
+            total, tile = zeros((64, columns)), nl.load(x)
+            nisa.nc_matmul(total, tile, tile.reshape((64, 4, 16))[:, :, :width])
+            return stored(total)
+        got = nki.simulate(kernel)(X, 32, 8)
+        np.testing.assert_array_equal(got, X.T @ X.reshape(64, 4, 16)[:, :, :8].reshape(64, 32))
+        for columns, width in ((33, 8), (31, 8), (128, 16)):
+            with self.assertRaisesRegex(nki.Error, rf"dst is \[64, {columns}\], and moving .* has {4 * width} columns"):
+                nki.simulate(kernel)(X, columns, width)
 
 
 # ---- functions whose table ends ----

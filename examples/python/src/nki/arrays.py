@@ -140,14 +140,20 @@ def as_torch(value: Any) -> Any:
     return torch.from_numpy(value.view(CODES[value.itemsize])).view(getattr(torch, name))
 
 
-def out(tensor: _core.View) -> Any:
+def out(tensor: _core.View, last: bool = False) -> Any:
     """The numbers of a tensor, in a new array of its shape. Formats that NumPy lacks: ml_dtypes' if it is there, else
-    float32, which holds them exactly; x4 formats: their words. Without NumPy a memoryview of numbers or codes."""
+    float32, which holds them exactly; x4 formats: their words. Without NumPy a memoryview of numbers or codes. last:
+    nobody else asks for the tensor, whose own memory may be the array's."""
     dtype = tensor.dtype
     if np is None:
         return _view(tensor)
-    data = np.empty(tensor.shape, dtype.numpy or CODES[dtype.itemsize])
-    tensor.into(data)
+    codes = dtype.numpy or CODES[dtype.itemsize]
+    memory = tensor.hand() if last else None
+    if memory is not None:
+        data = np.frombuffer(memory, codes).reshape(tensor.shape)
+    else:
+        data = np.empty(tensor.shape, codes)
+        tensor.into(data)
     if dtype.numpy or dtype.four:
         return data
     own = getattr(ml_dtypes, str(dtype), None) if ml_dtypes else None

@@ -69,9 +69,17 @@ def nc_matmul(dst: NkiTensor, stationary: NkiTensor, moving: NkiTensor, is_stati
     PSUM overwrites it, later ones add."""
     accumulate = _adds(dst, False if accumulate is None and is_transpose else accumulate)
     rows = matmul_perf_mode(perf_mode or "none").rows
-    for to, of in [(_flat(dst), moving)] if moving.ndim == 1 + rows else _windows(_flat(dst), moving, rows):
-        _I["nc_matmul"](dst.core, to, stationary if stationary.ndim == 1 + rows else _flat(stationary), of, accumulate,
-                        rows == 2, is_transpose, is_stationary_onezero, is_moving_onezero, tile_position, tile_size)
+    parts = [(_flat(dst), moving)] if moving.ndim == 1 + rows else _windows(_flat(dst), moving, rows)
+    zeros = not accumulate and isinstance(dst, NkiTensor) and dst.overwritten()
+    try:
+        for to, of in parts:
+            _I["nc_matmul"](dst.core, to, stationary if stationary.ndim == 1 + rows else _flat(stationary), of,
+                            accumulate, rows == 2, is_transpose, is_stationary_onezero, is_moving_onezero,
+                            tile_position, tile_size)
+    except Exception:
+        if zeros:  # a kernel may go on
+            dst.zeros()
+        raise
     dst.touch()
     return _DONE
 
@@ -564,6 +572,9 @@ def _windows(dst: NkiTensor, moving: NkiTensor, rows: int) -> Iterator[tuple[Nki
     if _prod(moving.shape[1:]) > 512:
         raise _core.Error(f"nc_matmul: moving {list(moving.shape)} has {_prod(moving.shape[1:])} columns; an "
                           "instruction takes 512")
+    if dst.shape[1] != _prod(moving.shape[1:]):
+        raise _core.Error(f"nc_matmul: dst is {list(dst.shape)}, and moving {list(moving.shape)} has "
+                          f"{_prod(moving.shape[1:])} columns")
     outer = next(n for n in range(1, moving.ndim + 1) if all(
         moving.strides[a] == moving.strides[a + 1] * moving.shape[a + 1] for a in range(n, moving.ndim - 1)))
     width = _prod(moving.shape[outer:])

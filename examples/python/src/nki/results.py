@@ -40,7 +40,7 @@ def result(shape: Sequence[int], dtype: Format, emit: Emit, space: int = SBUF, a
     names, and no others."""
     core = current()
     core.settle()
-    made = tile(shape, dtype, space)
+    made = tile(shape, dtype, space, later=True)
     if box is not None and box.empty:
         emit, adds = _nothing, _nothing if adds else None
     elif box is not None and box.inside is not None and not exact:

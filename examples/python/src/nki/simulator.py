@@ -291,8 +291,10 @@ def _line_of(function: Callable[..., Any]) -> str:
 
 
 def _result(value: Any, torch: bool = False) -> Any:
+    """What a kernel has returned, as the caller's; it has run, and nobody writes any more."""
     if isinstance(value, NkiTensor):
-        return arrays.as_torch(value.numpy()) if torch else value.numpy()
+        numbers = arrays.out(value, last=True)
+        return arrays.as_torch(numbers) if torch else numbers
     if isinstance(value, (list, tuple)):
         return type(value)(_result(v, torch) for v in value)
     if isinstance(value, dict):

@@ -15,18 +15,19 @@ from .running import current, hbm, known, preset
 from .tensor import Format, NkiTensor, Number
 
 
-def tile(shape: Sequence[int], dtype: Format, space: int = SBUF, name: str = "result") -> NkiTensor:
-    """A new tile that may be filled in part."""
+def tile(shape: Sequence[int], dtype: Format, space: int = SBUF, name: str = "result", later: bool = False) -> NkiTensor:
+    """A new tile that may be filled in part; later: it may never be used, and has no memory before it is."""
     shape = tuple(int(s) for s in shape)
     to = dtypes.of(dtype)
-    return _begun(name, space, to, shape)
+    return _begun(name, space, to, shape, 0, -1, later)
 
 
-def _begun(name: str, space: int, to: DType, shape: tuple[int, ...], partition: int = 0, byte: int = -1) -> NkiTensor:
+def _begun(name: str, space: int, to: DType, shape: tuple[int, ...], partition: int, byte: int,
+           later: bool = False) -> NkiTensor:
     if len(shape) > 5:  # a view of one with fewer axes
-        return _begun(name, space, to, (shape[0], math.prod(shape[1:])), partition, byte).reshaped(shape)
+        return _begun(name, space, to, (shape[0], math.prod(shape[1:])), partition, byte, later).reshaped(shape)
     made: NkiTensor = current().tile(name, space, to.format, shape if len(shape) > 1 else shape + (1,), to, partition,
-                                     byte)
+                                     byte, False, later)
     return made
 
 
@@ -67,7 +68,14 @@ def table(numbers: Any, dtype: Format = None, name: str = "constant") -> NkiTens
 
 
 def fill(made: NkiTensor, value: Number) -> None:
-    """memset of all of a new tile."""
+    """memset of all of a new tile. Zeros in PSUM wait for a use: a product that writes all of it needs none (measured:
+    device.md)."""
+    zeros = made.space == PSUM and not value and math.copysign(1, value) > 0
+    if zeros and made.core.observer is None and made.zeros():
+        return
     isa.memset(made, value)
     if value and made.space == PSUM:
         preset(made)
+
+
+_core.fills(isa.memset)
