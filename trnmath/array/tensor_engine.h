@@ -362,6 +362,7 @@ TRNI_FN void trni_transpose_run(const trni_product *p, const int16_t *row, char 
 TRNI_DRIVER trn_status trni_nc_transposed(const trn_nc_matmul_args *args, const trni_product *p)
 {
     trni_workspace space;
+    if (!p->b.lanes) return TRN_OK; /* nothing of dst, which may be nowhere */
     const size_t columns = (size_t)p->b.lanes, line = columns * trn_format_bytes(p->dst.format);
     trn_status status =
         trni_workspace_open(&space, columns * sizeof(int16_t) + TRNI_TURNED_ROWS * line, 1, args->error);
