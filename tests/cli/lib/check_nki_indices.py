@@ -1,6 +1,7 @@
 """Index forms of kernels: rows that a tile of numbers chooses along any axis, beside grids and under masks, slices that
 end behind a tensor, arguments that nothing knows, products after a memset.
 SPDX-License-Identifier: MIT"""
+import itertools
 import unittest
 
 import numpy as np
@@ -430,6 +431,33 @@ class WithoutAPattern(unittest.TestCase):
             return out
         x = X[:4, :8]
         same(self, kernel, np.stack([x, np.where(np.isin(np.arange(8), (1, 2, 3)), x, 0)]), x)
+
+    def test_seven_axes(self):
+        """More axes than a view has, though they follow each other: written, and added to."""
+        def grids(*sizes):
+            return [ol.arange(n).reshape([n if a == axis else 1 for a in range(len(sizes))])
+                    for axis, n in enumerate(sizes)]
+
+        def kernel(x):
+            out = ol.ndarray((2, 4, 8, 8, 8), np.float32, buffer=ol.shared_hbm)
+            p, dy, dx, hy, hx, wy, wx = grids(4, 3, 2, 3, 2, 3, 2)
+            t, o = (ol.ndarray((ol.par_dim(4),) + n, np.float32, buffer=ol.sbuf) for n in ((4, 4, 4), (8, 8, 8)))
+            t[...] = ol.load(x)
+            o[...] = 0
+            o[p, 2 * dy + dx, 2 * hy + hx, 2 * wy + wx] = t[p, dy + dx, hy + hx, wy + wx]
+            o[p, 2 * dy + dx, 2 * hy + hx, 2 * wy + wx] += t[p, dy + 1 - dx, hy + hx, wy + wx]
+            ol.store(out[0], o)
+            o[p, 2 * dy + dx, 2 * hy + hx, 2 * wy + wx] = t[p, dy + dx, hy + hx, wy + wx]
+            ol.store(out[1], o)
+            return out
+
+        x = np.random.default_rng(3).standard_normal((4, 4, 4, 4)).astype(np.float32)
+        want = np.zeros((2, 4, 8, 8, 8), np.float32)
+        for dy, dx, hy, hx, wy, wx in itertools.product(range(3), range(2), range(3), range(2), range(3), range(2)):
+            there = (slice(None), 2 * dy + dx, 2 * hy + hx, 2 * wy + wx)
+            want[1][there] = x[:, dy + dx, hy + hx, wy + wx]
+            want[0][there] = want[1][there] + x[:, dy + 1 - dx, hy + hx, wy + wx]
+        np.testing.assert_array_equal(nki.simulate(kernel)(x), want)
 
     def test_a_tile_to_itself(self):
         """All is read before any of it is written."""

@@ -228,9 +228,10 @@ def _grid(tensor: View, items: Sequence[Any]) -> Any:
     if found is None:
         return Scattered(tensor, [np.broadcast_to(np.asarray(i), shape) for i in items], shape)
     steps, origin = found
-    if tensor.space == HBM and any(s < 0 for s in steps):  # DMA follows it run by run
+    no_view = any(s < 0 for s in steps) or len(shape) > _core.MAX_RANK
+    if tensor.space == HBM and no_view:  # DMA follows it run by run
         return Scattered(tensor, [np.broadcast_to(np.asarray(i), shape) for i in items], shape)
-    if any(s < 0 for s in steps) or _unmerged(shape, steps) > (4 if tensor.space != HBM else _core.MAX_RANK - 1):
+    if no_view or _unmerged(shape, steps) > (4 if tensor.space != HBM else _core.MAX_RANK - 1):
         return Wide(tensor, shape, steps, origin)
     return tensor.strided(shape, steps, origin)
 

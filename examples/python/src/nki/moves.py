@@ -78,7 +78,9 @@ def put_in_pieces(wide: Wide[NkiTensor], value: Any, box: Box | None) -> None:
     if value.allocation == wide.tensor.allocation:
         value = copy(value)  # pieces must not find what others wrote
     named = None if box is None else _spread_box(box, wide.shape).full
-    for there, here, part in wide.pieces(flat(value.reshaped(wide.shape))):
+    if wide.ndim <= _core.MAX_RANK or value.shape[0] != wide.shape[0]:  # of more axes a value has all but one in one
+        value = value.reshaped(wide.shape)
+    for there, here, part in wide.pieces(flat(value)):
         if named is None:
             isa.tensor_copy(there, here)
         else:
