@@ -347,7 +347,7 @@ TRNI_FN void trni_transpose_run(const trni_product *p, const int16_t *row, char 
 {
     const int64_t from = p->a.bytes, to = (int64_t)trn_format_bytes(p->dst.format), line = p->b.lanes * to;
     for (int64_t m = 0; m < p->a.lanes; m += TRNI_TURNED_ROWS) {
-        const int64_t left = p->a.lanes - m, rows = left < TRNI_TURNED_ROWS ? left : (int64_t)TRNI_TURNED_ROWS;
+        const int64_t rows = trni_min64(p->a.lanes - m, TRNI_TURNED_ROWS);
         memset(turned, 0, (size_t)(rows * line));
         for (int64_t n = 0; n < p->b.lanes; n++)
             if (row[n] >= 0) /* little endian */

@@ -247,7 +247,8 @@ TRNI_FN trn_status trni_issue_cost_engine(trni_issue *issue)
     lane->brief = work.elements < trni_fact(TRN_FACT_SHORT);
     issue->cycles = cost.cycles;
     issue->seconds = cost.seconds;
-    trni_joined_wrote(issue->operand, issue->count, trni_joined_columns(issue->operand, issue->count));
+    trni_joined_wrote(issue->operand, issue->count,
+                      work.joined ? trni_joined_columns(issue->operand, issue->count) : 0);
     return TRN_OK;
 }
 

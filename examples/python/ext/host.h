@@ -26,8 +26,7 @@ static void host_fill(char *to, int value, const char *from, size_t n)
 {
     const int64_t chunks = (int64_t)((n + HOST_CHUNK - 1) / HOST_CHUNK);
     const int threads = chunks > 1 ? (int)trni_min64(trni_threads(), chunks) : 1;
-    trni_team team = trni_team_begin(threads);
-    TRNI_PARALLEL_FOR(num_threads(team.threads) schedule(dynamic) if (team.threads > 1))
+    TRNI_PARALLEL_FOR(num_threads(threads) schedule(dynamic) if (threads > 1))
     for (int64_t i = 0; i < chunks; i++) {
         const size_t at = (size_t)i * HOST_CHUNK, size = n - at < HOST_CHUNK ? n - at : (size_t)HOST_CHUNK;
         if (from)

@@ -569,12 +569,11 @@ def _windows(dst: NkiTensor, moving: NkiTensor, rows: int) -> Iterator[tuple[Nki
     if rows == 2:
         yield dst, moving
         return
-    if _prod(moving.shape[1:]) > 512:
-        raise _core.Error(f"nc_matmul: moving {list(moving.shape)} has {_prod(moving.shape[1:])} columns; an "
-                          "instruction takes 512")
-    if dst.shape[1] != _prod(moving.shape[1:]):
-        raise _core.Error(f"nc_matmul: dst is {list(dst.shape)}, and moving {list(moving.shape)} has "
-                          f"{_prod(moving.shape[1:])} columns")
+    columns = _prod(moving.shape[1:])
+    if columns > 512:
+        raise _core.Error(f"nc_matmul: moving {list(moving.shape)} has {columns} columns; an instruction takes 512")
+    if dst.shape[1] != columns:
+        raise _core.Error(f"nc_matmul: dst is {list(dst.shape)}, and moving {list(moving.shape)} has {columns} columns")
     outer = next(n for n in range(1, moving.ndim + 1) if all(
         moving.strides[a] == moving.strides[a + 1] * moving.shape[a + 1] for a in range(n, moving.ndim - 1)))
     width = _prod(moving.shape[outer:])
